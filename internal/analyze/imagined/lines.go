@@ -140,8 +140,12 @@ func linesOf(p *mem.Profile, what string, wants func(labels map[string]string) b
 		uses = append(uses, use)
 	}
 	for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
-		lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, What: what,
-			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
+		l := report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, What: what,
+			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)}
+		if l.Line == 0 && l.Function == "" && g.Site.Name != l.File { // an operation, or what XLA has no line of
+			l.Function = g.Site.Name
+		}
+		lines = append(lines, l)
 	}
 	return lines
 }
@@ -220,8 +224,11 @@ func heldName(l *report.HeldLine) string {
 	if l.Line > 0 {
 		return lineName(l)
 	}
-	if l.Function == "" || l.Function == mem.NoFrames {
+	switch {
+	case l.Function == "" || l.Function == mem.NoFrames:
 		return "what has " + mem.NoFrames
+	case l.File != "":
+		return fmt.Sprintf("what is of %s, %s,", l.File, l.Function)
 	}
 	return "what is of " + l.Function
 }

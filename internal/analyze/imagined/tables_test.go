@@ -17,6 +17,8 @@ func TestHolderIsWhatHeldMost(t *testing.T) {
 		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines " +
 			"train.py:9: 5.00 GiB": {{Function: mem.NoFrames, Bytes: 6 << 30}, loss},
 		"what is of ScratchBuffer held the most: 1.00 GiB": {{Function: "ScratchBuffer", Bytes: 1 << 30}},
+		"what is of XLA, without a line, held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 " +
+			"GiB": {{File: "XLA", Function: "without a line", Bytes: 6 << 30}, loss},
 		"torch/optim/adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 " +
 			"GiB": {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7,
 			Bytes: 6 << 30}, loss},

@@ -24,7 +24,8 @@ from ..traces import Traces
 from ..training import Training
 from ..xla.loops import Loops
 from ..xla.profiles import Profiles
-from ..xla.programs import OWN, Programs, placed
+from ..xla.programs import Programs
+from ..xla.wrapped import OWN, place
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
@@ -90,7 +91,7 @@ def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:
         frame = frame.f_back
     else:
         return
-    name, file, line = placed(str(debug.func_src_info))
+    (name, file, line), _ = place(str(debug.func_src_info), frame)
     if not file:
         return
     eager = OWN in file

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Set, Tuple
 from ..frames import variables
 from ..places import is_library
 from ..watcher import hold_scans
+from .wrapped import is_wrapper
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -69,7 +70,7 @@ class Donation:
     def look(self, record: Dict[str, Any], computation: Any, arguments: List[Argument], frame: Any) -> None:
         """Follow the arrays of this call that could have been donated."""
         self.tell()
-        if is_library(record["file"]):  # whose user cannot donate its arguments
+        if is_library(record["file"]):  # whose user cannot name its arguments
             return
         candidates = donatable(arguments, computation.compile_args["global_out_avals"])
         if not candidates:
@@ -152,7 +153,7 @@ def called(frame: Any) -> Tuple[Any, Any]:
         elif passed is not None and "/jax/_src/" not in frame.f_code.co_filename:
             break
         frame = frame.f_back
-    while frame is not None and returns(frame.f_code, frame.f_lasti):  # what it gets it hands on
+    while frame is not None and (is_wrapper(frame) or returns(frame.f_code, frame.f_lasti)):  # it hands on what it gets
         frame = frame.f_back
     return ((), None) if frame is None or passed is None else (passed, frame)
 

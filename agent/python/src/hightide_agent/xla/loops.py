@@ -15,6 +15,7 @@ import functools
 import sys
 import threading
 import weakref
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from ..frames import variables
@@ -176,7 +177,7 @@ def _arrays(value: Any, found: List[Any], depth: int) -> None:
     elif isinstance(value, (list, tuple)):
         for item in value[: 4 * FOLLOWED]:
             _arrays(item, found, depth - 1)
-    elif hasattr(value, "__dict__") and not callable(value):
+    elif hasattr(value, "__dict__") and not isinstance(value, (type, FunctionType)):  # a model may be called
         for item in list(vars(value).values()):
             _arrays(item, found, depth - 1)
 

@@ -10,21 +10,20 @@ traces.py counts the others.
 from __future__ import annotations
 
 import functools
-import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from ..masking import mask
 from ..places import caller
 from ..traces import FUNCTIONS, MOST, TEXT
-from . import donation
+from . import donation, wrapped
+from .wrapped import OWN
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from .loops import Loops
 
 LEAST = 1 << 20  # bytes; functions whose programs all need less are not told of
-OWN = "/jax/_src/"  # where functions of JAX itself stand
 ARGUMENTS = 4  # of a program, that are named: the largest
 
 # Keys of the record, and XLA's names. Aliases are outputs that lie in arguments that were donated.
@@ -82,7 +81,7 @@ class Programs:
         """Take in one program. `frame`: of who had it compiled."""
         self._donation.tell()
         stats = executable.memory_analysis()
-        place, eager = _place(computation, frame)
+        place, eager, is_wrapped = _place(computation, frame)
         if stats is None or place is None:
             return
         sizes = {key: int(getattr(stats, name)) for key, name in SIZES}
@@ -104,7 +103,7 @@ class Programs:
                 "device": str(backend.platform), **sizes, "arguments": _named(arguments),
             }  # fmt: skip
             self._tell(function)
-            if not eager:
+            if not eager and not is_wrapped:  # of one that is, arguments are the library's
                 self._donation.look(function.record, computation, arguments, frame)
         elif function.count <= MOST or function.count >= 2 * function.told:
             self._tell(function)
@@ -125,25 +124,20 @@ class Programs:
         self._donation.tell()
 
 
-def _place(computation: Any, frame: Any) -> Tuple[Optional[Tuple[str, str, int]], bool]:
+def _place(computation: Any, frame: Any) -> Tuple[Optional[wrapped.Place], bool, bool]:
     """Name, file and line of the function that a program is of; whether it is an operation of JAX's own, and the line
-    then is the one that runs it."""
+    then is the one that runs it; whether a library has it wrapped."""
     info = computation.compile_args.get("all_args_info")
     if info is None:
-        return None, False
-    name, file, line = placed(str(info.debug_info.func_src_info))
+        return None, False, False
+    place, is_wrapped = wrapped.place(str(info.debug_info.func_src_info), frame)
+    name, file, _ = place
     if not file:
-        return None, False
+        return None, False, False
     if OWN not in file:
-        return (name, file, line), False
+        return place, False, is_wrapped
     file, line, _ = caller(frame)
-    return (name, file, line), True
-
-
-def placed(source: str) -> Tuple[str, str, int]:
-    """Name, file and line of a function as JAX writes it; a file "" where it wrote none."""
-    found = re.match(r"(.+) at (.+):(\d+)$", source)
-    return (found.group(1), found.group(2), int(found.group(3))) if found is not None else (source, "", 0)
+    return (name, file, line), True, False
 
 
 def _arguments(computation: Any) -> List[donation.Argument]:

@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, List, Set
 
 from ...agent import Agent
 from ...places import caller
-from ...xla.programs import placed
 from ..goals import Goals
 from .held import shards
 
@@ -56,7 +55,7 @@ class Asides:
         before gave it."""
         for function in self._calls if told else ():
             if function not in came:
-                name, file, line = placed(function.source)
+                name, file, line = function.place
                 self.goals.reached("evaluation", "calls of %s (%s:%d)" % (name, os.path.basename(file), line))
         self._calls.clear()
         self._places.clear()

@@ -19,7 +19,8 @@ import weakref
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ...training import Training
-from ...xla.programs import OWN, SIZES, placed
+from ...xla.programs import SIZES
+from ...xla.wrapped import OWN, Place, place, placed
 from .asides import Asides
 from .failures import Failures
 from .held import Call, Held
@@ -34,8 +35,9 @@ SWEEP = 4096  # from so many on those that are gone are let go of, each time tha
 class _Function:
     """One compiled function of the program, with the programs of all shapes that it was compiled for."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, place: Place) -> None:
         self.source = source  # as JAX writes it: name, file and line
+        self.place = place  # those, of the function itself where a library wraps it
         self.bytes = 0  # of its largest program
         self.back: Dict[int, int] = {}  # which result came back as which argument
         self.calls = 0
@@ -88,7 +90,7 @@ class Calls:
                 executable = compile(computation, *args, **kwargs)
             finally:
                 if own:
-                    self._compiled(computation, executable)
+                    self._compiled(computation, executable, sys._getframe(1))
             return executable
 
         @functools.wraps(call)
@@ -116,7 +118,7 @@ class Calls:
         file = placed(str(info.debug_info.func_src_info))[1] if info is not None else ""
         return bool(file) and (OWN not in file or file.endswith(PMAP))
 
-    def _compiled(self, computation: Any, executable: Any) -> None:
+    def _compiled(self, computation: Any, executable: Any, frame: Any) -> None:
         try:
             self.held.dumps.end(executable.unsafe_call if executable is not None else None)
             stats = executable.memory_analysis() if executable is not None else None
@@ -126,7 +128,7 @@ class Calls:
             constants = len(getattr(computation, "const_args", None) or ())
             source = str(found["all_args_info"].debug_info.func_src_info)
             self._own[executable.unsafe_call] = Program(
-                self._functions.setdefault(_key(source, computation), _Function(source)),
+                self._functions.setdefault(_key(source, computation), _Function(source, place(source, frame)[0])),
                 {key: int(getattr(stats, name)) for key, name in SIZES},
                 [at - constants for at in sorted(found["kept_var_idx"])],
             )

@@ -14,7 +14,6 @@ from typing import Any, Dict, Optional, Sequence
 from ... import oom
 from ...places import caller
 from ...training import Training
-from ...xla.programs import placed
 from .held import Call, Held
 
 
@@ -48,7 +47,7 @@ class Failures:
     def _tell(self, call: Call, error: BaseException, frame: Any) -> None:
         facts: Dict[str, Any] = {"used_bytes": self.held.in_use()}
         if call.program is not None:
-            name, file, line = placed(call.program.function.source)
+            name, file, line = call.program.function.place
             facts = {**facts, "program": name, "program_file": file, "program_line": line, **call.program.sizes}
         oom.notice(self.training.agent, error, self.training.tracker.current_step(), caller(frame), facts)
         oom.told.add(oom.words(error))

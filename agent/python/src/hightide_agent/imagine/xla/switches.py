@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 
 from ...agent import Agent
 from ...places import caller
-from ...xla.programs import OWN
+from ...xla.wrapped import OWN
 from . import layers
 from .blocks import Blocks
 
