@@ -101,7 +101,7 @@ var rooms = map[string][]string{
 	"internal/watch": {"internal/fail", "internal/files", "internal/fleet", "internal/mem", "internal/sampler",
 		"internal/store", "internal/system", "internal/usage"},
 	"internal/trend":  {"internal/fail", "internal/matrix", "internal/mem", "internal/report", "internal/store"},
-	"internal/levers": {"internal/allocator", "internal/fail", "internal/mem", "internal/options", "internal/words"},
+	"internal/levers": {"internal/allocator", "internal/fail", "internal/frameworks", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
 	"internal/tune": {"internal/event", "internal/fail", "internal/frameworks", "internal/gpus", "internal/levers", "internal/mem", "internal/options",
 		"internal/patch", "internal/report", "internal/usage"},

@@ -28,14 +28,14 @@ The unmodified program is run on imaginary GPUs, once with what each block of it
 then with changes that the agent makes in it: allocator settings, foreach=False, gradients let go, the
 optimizer's step in the backward pass, checkpointing of as many blocks as it takes and no more, saved
 activations on the host. With these losses and gradients stay the same bit for bit; --allow names
-others. Only a plan that was run whole is recommended. --goal batch finds the largest batch that fits, of a
+others. In a program of JAX, layers of Flax, Equinox and Haiku and bodies of scans are computed again. Only a plan that was run whole is recommended. --goal batch finds the largest batch that fits, of a
 command that says it by a flag or by {batch}. --goal cost takes the cheapest of several GPUs, or with
 --instances of machines that clouds rent, on which a plan fits.
 
 hightide run --plan hightide.plan.toml -- COMMAND applies the plan for real, imagine --plan imagines it.
 
 Exit codes: 0 a plan, or it fits as it is; 1 no plan that was tried reaches the goal; 2 wrong usage;
-3 no such GPU, or the program gives no verdict or trains no PyTorch model; 4 this machine or this
+3 no such GPU, or the program gives no verdict or is no training of PyTorch or JAX; 4 this machine or this
 framework cannot imagine.`,
 		Example: `  hightide tune --gpu rtx4090 -- python train.py
   hightide tune --gpu a10 --goal headroom=10% -- python train.py --batch-size 32

@@ -289,7 +289,7 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 
 // outcomeOf is what a tune reads of an imagined run.
 func outcomeOf(r *imagine.Result) *tune.Outcome {
-	return &tune.Outcome{Other: frameworks.NotTuned(r.Uses), GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
+	return &tune.Outcome{Other: frameworks.Other(r.Uses), GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
 		Applied: r.Fact(mem.FactPlan) != "", Left: r.Fact(mem.FactPlanLeft), Model: r.Fact(levers.FactModel),
 		Counted: r.Fact(levers.FactCounted), Blocks: r.Fact(levers.FactBlocks),
 		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0) + r.Number(levers.NumberHosted).Or(0)), Code: r.Fact(levers.FactCode),

@@ -14,6 +14,7 @@ import (
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/files"
+	"hightide/internal/frameworks"
 	"hightide/internal/imagine"
 	"hightide/internal/launch"
 	"hightide/internal/levers"
@@ -231,7 +232,7 @@ func (r *RunResult) Unplanned() string {
 		applied = applied || facts[mem.FactPlan] != ""
 	}
 	if !applied {
-		return r.plan.Name() + " was not applied: no training call of a PyTorch model was seen"
+		return r.plan.Name() + " was not applied: " + frameworks.Unseen(r.plan.Framework())
 	}
 	return ""
 }

@@ -16,6 +16,10 @@ const JAX = "jax"
 // it was there at the end. JAX raises an error only where that is read, and the program may have caught it.
 const FactUnread = "jax.unread_error"
 
+// RematByHand says how layers are computed again by code.
+const RematByHand = "nn.remat, nnx.remat, eqx.filter_checkpoint or hk.remat goes around each layer, and " +
+	"jax.checkpoint around the body of a scan"
+
 // LinesOfThreads says how to have lines where JAX allocates on threads of its own, which run no Python.
 const LinesOfThreads = `with jax.config.update("jax_cpu_enable_async_dispatch", False) before the first computation ` +
 	"they are blamed on lines"

@@ -25,7 +25,7 @@ type Planned struct {
 
 // TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
 // not run to a verdict. The first one, where it records blocks, is of the program as it is: where that fails, so do the
-// others, and those that are left are not run.
+// others, and those that are left are not run. Where it trains no model of PyTorch, plans with levers are not run.
 func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	s.imports = []string{frameworks.ImportedByStep}
 	trials := make([]trial, len(plans))
@@ -41,20 +41,23 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 		}
 		if planned.Roomy {
 			trials[i].gpu.Total, trials[i].gpu.Lowest = plenty, 0
+			trials[i].env = mergeEnv(trials[i].env, s.asNeeded)
 		}
 	}
 	results := s.copies(ctx, trials)
-	jobs := make([]func(), len(trials))
 	if plans[0].Blocks && results[0] == nil {
-		if results[0], _ = s.attempt(ctx, trials[0]); results[0] == nil || !results[0].Fits() {
+		if results[0] = s.withPlenty(ctx, &trials[0]); results[0] == nil || !results[0].Fits() {
 			return results
 		}
 	}
-	s.lock.Lock()
-	s.all += len(trials)
-	s.lock.Unlock()
+	elsewhere := results[0] != nil && plans[0].Blocks && results[0].Fact(levers.FactModel) == "" &&
+		frameworks.Other(results[0].Uses) != ""
+	var jobs []func()
 	for i := range trials {
-		jobs[i] = func() {
+		if elsewhere && results[i] == nil && len(plans[i].Plan.Levers) > 0 {
+			continue
+		}
+		jobs = append(jobs, func() {
 			if results[i] == nil && ctx.Err() == nil {
 				results[i], _ = s.attempt(ctx, trials[i])
 			}
@@ -63,8 +66,26 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 				verdict = results[i].Verdict
 			}
 			s.advance("%s: %s", plans[i].Plan.Changes(), verdict)
-		}
+		})
 	}
+	s.lock.Lock()
+	s.all += len(jobs)
+	s.lock.Unlock()
 	s.atOnce(jobs)
 	return results
+}
+
+// withPlenty is a run with all the memory that the program wants: a framework that would take a share of the whole
+// device as it starts is told to take what it needs.
+func (s *Session) withPlenty(ctx context.Context, t *trial) *Result {
+	result, _ := s.attempt(ctx, *t)
+	if result == nil || result.Fits() || s.asNeeded != nil || t.gpu.Total != plenty {
+		return result
+	}
+	if s.asNeeded = frameworkOf(result).AsNeeded; len(s.asNeeded) == 0 {
+		return result
+	}
+	t.env = mergeEnv(t.env, s.asNeeded)
+	result, _ = s.attempt(ctx, *t)
+	return result
 }

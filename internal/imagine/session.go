@@ -91,9 +91,10 @@ type Session struct {
 	chosen    []gpus.GPU // that were asked for
 	trials    atomic.Int32
 
-	unforkable bool     // as the last start that was to be forked turned out
-	serves     bool     // the program is an LLM server
-	imports    []string // what the first run imported of what takes long
+	unforkable bool              // as the last start that was to be forked turned out
+	serves     bool              // the program is an LLM server
+	imports    []string          // what the first run imported of what takes long
+	asNeeded   map[string]string // of the program's framework, once it was seen with plenty of memory
 	began      time.Time
 
 	lock      sync.Mutex // of the two below

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 )
 
@@ -56,7 +57,18 @@ type Lever struct {
 	Costs string // in words
 	Price Price
 	Steps []Settings // from the mildest to the strongest, of a lever that tune sets by degrees
+
+	Framework string // whose programs it is for; "": any
 }
+
+// Frameworks that have levers.
+const (
+	PyTorch = frameworks.Torch
+	JAX     = frameworks.JAX
+)
+
+// For says whether the lever is for programs of a framework.
+func (l *Lever) For(framework string) bool { return l.Framework == "" || l.Framework == framework }
 
 // Price is what a plan gives for a lever: tune takes the cheap ones first.
 type Price int
@@ -72,6 +84,7 @@ const (
 const (
 	Allocator  = "allocator"  // not the agent's: a variable of the program
 	Checkpoint = "checkpoint" // which blocks is planned
+	Remat      = "remat"
 	Offload    = "offload"
 	Hosted     = "states_on_host"
 	Budget     = "compile_budget"
@@ -93,45 +106,51 @@ var apart = map[string][]string{Eight: {Hosted}, Adapters: {"step_in_backward"},
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
-	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free, nil},
-	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free, nil},
+	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free, nil, PyTorch},
+	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free, nil,
+		PyTorch},
 	{Foreach, "foreach=False", "The optimizer updates one parameter after the other.",
-		"more launches of kernels in the optimizer's step", Free, nil},
+		"more launches of kernels in the optimizer's step", Free, nil, PyTorch},
 	{"step_in_backward", "optimizer's step in the backward pass",
-		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free, nil},
+		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free, nil,
+		PyTorch},
 	{Budget, "the compiler's activation budget", "Compiled graphs keep a share of their activations.",
 		"what the compiler chooses is computed again", Paid,
-		[]Settings{{Budget: 0.8}, {Budget: 0.6}, {Budget: 0.4}, {Budget: 0.2}, {Budget: 0.05}}},
+		[]Settings{{Budget: 0.8}, {Budget: 0.6}, {Budget: 0.4}, {Budget: 0.2}, {Budget: 0.05}}, PyTorch},
 	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",
-		"a second forward pass of these blocks", Paid, nil},
+		"a second forward pass of these blocks", Paid, nil, PyTorch},
+	{Remat, "layers computed again",
+		"What is repeated, as layers or a scan's body, is computed again in the backward pass.", "a second forward pass of these", Paid, nil, JAX},
 	{Hosted, "optimizer's state on the host", "The optimizer's state waits in pinned memory of the host.",
-		"its way over PCIe, twice a step, the host's memory, and a call of the optimizer for each parameter", Paid, nil},
+		"its way over PCIe, twice a step, the host's memory, and a call of the optimizer for each parameter", Paid, nil,
+		PyTorch},
 	{Offload, "activations on the host", "Saved activations wait in pinned memory of the host.",
-		"their way over PCIe, twice a step, and the host's memory", Paid, nil},
+		"their way over PCIe, twice a step, and the host's memory", Paid, nil, PyTorch},
 	{SharedData, "one copy of the data set", "Workers of a loader share the data set's arrays.",
-		"each array twice while it is copied", Free, nil},
+		"each array twice while it is copied", Free, nil, PyTorch},
 	{Malloc, "malloc settings", "C's allocator has two arenas, and gives memory back that is free.",
-		"calls of the kernel, and threads that wait for each other", Paid, nil},
+		"calls of the kernel, and threads that wait for each other", Paid, nil, ""},
 	{Ahead, "one batch ahead", "Loaders fetch one batch ahead for each worker, and pin none.",
-		"waits where workers do not keep up, and copies to the device that wait", Paid, nil},
+		"waits where workers do not keep up, and copies to the device that wait", Paid, nil, PyTorch},
 	{Workers, "fewer workers", "Loaders have fewer workers.", "the time of fewer workers", Paid,
-		[]Settings{{Workers: 4}, {Workers: 2}, {Workers: 1}}},
+		[]Settings{{Workers: 4}, {Workers: 2}, {Workers: 1}}, PyTorch},
 	{Parts, "smaller micro-batches", "A trainer's batches are trained in parts, and the optimizer steps once.",
 		"smaller kernels; numbers change: the rounding of the sum, and what dropout draws", Changing,
-		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
+		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}, PyTorch},
 	{Words, "a smaller batch by the command", "The command has a smaller batch, and accumulates as many more.",
 		"smaller kernels; numbers change: the rounding of the sum, and what is drawn at random for each batch", Changing,
-		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
+		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}, PyTorch},
 	{Spread, "FSDP", "Parameters, gradients and the optimizer's state are spread over several GPUs.",
 		"these GPUs, and gathers of each block's parameters, twice a step; numbers change: the rounding of the sum, " +
-			"and what dropout draws", Changing, nil},
+			"and what dropout draws", Changing, nil, PyTorch},
 	{"chunked_loss", "cross entropy in chunks", "Cross entropy is computed over some rows at a time.",
-		"launches of kernels; numbers change: the rounding of the sum", Changing, nil},
-	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil},
+		"launches of kernels; numbers change: the rounding of the sum", Changing, nil, PyTorch},
+	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil,
+		PyTorch},
 	{Eight, "optimizer's state in 8 bits", "Adam's states have 8 bits, as bitsandbytes keeps them.",
-		"a call of bitsandbytes for each parameter; numbers change: states are rounded", Changing, nil},
+		"a call of bitsandbytes for each parameter; numbers change: states are rounded", Changing, nil, PyTorch},
 	{Adapters, "LoRA adapters", "Adapters of rank 8 are trained in place of the weights, by peft.",
-		"two small products for each layer; another training: what is learned changes", Changing, nil},
+		"two small products for each layer; another training: what is learned changes", Changing, nil, PyTorch},
 }
 
 // Find is a lever by its name; nil: there is none.
@@ -260,6 +279,16 @@ func blocks(names []string) string {
 	return fmt.Sprintf("%d blocks", len(names))
 }
 
+// Framework is whose programs its levers are for: PyTorch's, where it has none that says so.
+func (p *Plan) Framework() string {
+	for name := range p.Levers {
+		if lever := Find(name); lever != nil && lever.Framework != "" {
+			return lever.Framework
+		}
+	}
+	return PyTorch
+}
+
 // Cuts says whether it cuts the batch by the words of the command.
 func (p *Plan) Cuts() bool { return p.has(Words) }
 
@@ -284,7 +313,9 @@ func (p *Plan) has(lever string) bool {
 
 // Exact says whether numbers stay the same bit for bit. Kernels that the compiler makes anew may round otherwise, and a
 // data set may draw from generators of its own.
-func (p *Plan) Exact() bool { return !p.has(Budget) && !p.has(Workers) && !p.changing() }
+func (p *Plan) Exact() bool {
+	return !p.has(Budget) && !p.has(Workers) && !p.has(Remat) && !p.changing()
+}
 
 func (p *Plan) changing() bool {
 	for name := range p.Levers {
@@ -302,6 +333,8 @@ func (p *Plan) Numbers() string {
 		return "losses and gradients stay the same bit for bit"
 	case !p.changing() && p.has(Workers):
 		return "losses and gradients stay the same as far as the data set draws from no generator of its own"
+	case !p.changing() && p.has(Remat):
+		return "losses and gradients stay the same as far as XLA's kernels round alike"
 	case !p.changing():
 		return "losses and gradients stay the same as far as the compiler's kernels round alike"
 	}
@@ -317,6 +350,9 @@ func (p *Plan) Event() mem.Event {
 	}
 	if p.Agent() != "" {
 		event.Facts["agent"] = "asked"
+	}
+	if p.Framework() == JAX {
+		event.Facts["framework"] = JAX
 	}
 	for name, bytes := range map[string]mem.Bytes{"allocated": p.Planned.Allocated, "reserved": p.Planned.Reserved,
 		"moved": p.Planned.Moved} {

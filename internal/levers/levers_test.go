@@ -166,15 +166,27 @@ func TestAgentKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(source), "LEVERS = (")
-	list, _, _ = strings.Cut(list, "\n)")
+	list, of, _ := strings.Cut(list, "\n)")
+	_, ofJAX, _ := strings.Cut(of, "OF_JAX = (")
+	ofJAX, _, _ = strings.Cut(ofJAX, ")")
+	pytorchs := 0
 	for _, lever := range All {
 		engines := lever.Name == Allocator || lever.Name == Malloc || lever.Name == Words
+		if lever.Framework == JAX {
+			if !strings.Contains(ofJAX, `"`+lever.Name+`"`) {
+				t.Errorf("%s: the agent does not have it for JAX", lever.Name)
+			}
+			continue
+		}
+		if !engines {
+			pytorchs++
+		}
 		if has := strings.Contains(list, `"`+lever.Name+`"`); has == engines {
 			t.Errorf("%s: the agent has it: %v", lever.Name, has)
 		}
 	}
-	if n := strings.Count(list, "\n"); n != len(All)-3 {
-		t.Errorf("the agent has %d levers, and this package %d without those that are not the agent's", n, len(All)-3)
+	if n := strings.Count(list, "\n"); n != pytorchs {
+		t.Errorf("the agent has %d levers of PyTorch, and this package %d without those that are not the agent's", n, pytorchs)
 	}
 }
 

@@ -153,6 +153,11 @@ func (p *Plan) check() error {
 				apart[first][i])
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.Levers)) {
+		if !Find(name).For(p.Framework()) {
+			return fail.Input("leave out those of PyTorch or those of JAX", "%s: its levers are of two frameworks", p.file)
+		}
+	}
 	if _, err := (allocator.Rules{}).Parse(p.Levers[Allocator].Value); err != nil {
 		return fail.Input("as in [levers.allocator] with settings = \"expandable_segments:True\"", "%s: %w", p.file, err)
 	}

@@ -39,7 +39,7 @@ type tunePoint struct {
 
 var tuneRun = tool[json.RawMessage, tuneAnswer]{
 	name: "tune", title: "Find changes by which a training fits", starts: true, takes: new(tune.Options).Settings(),
-	about: "Find the cheapest changes by which a PyTorch training fits on a GPU that is not there: what was run, the plan, " +
+	about: "Find the cheapest changes by which a training of PyTorch or JAX fits on a GPU that is not there: what was run, the plan, " +
 		"and with patch the change of the program's own files. Writes nothing. Runs the command; the user must have allowed that.",
 	answer: func(ctx context.Context, d *door, in json.RawMessage, tell event.Sink) (out tuneAnswer, text string, err error) {
 		if err := d.mayStart("running a command"); err != nil {

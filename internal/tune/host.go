@@ -23,7 +23,7 @@ func (s *search) ofHost(ctx context.Context) {
 	}
 	var with []string
 	for _, name := range levers.OfHost { // the cheapest first
-		if name == levers.Workers {
+		if name == levers.Workers || !levers.Find(name).For(s.framework) {
 			continue
 		}
 		if s.enough(ctx, base.Plan, []string{name}) {
@@ -35,6 +35,9 @@ func (s *search) ofHost(ctx context.Context) {
 	}
 	if len(with) > 1 && s.enough(ctx, base.Plan, with) {
 		s.leaner(ctx, base.Plan, with)
+		return
+	}
+	if s.framework != levers.PyTorch {
 		return
 	}
 	for i := range levers.Find(levers.Workers).Steps {

@@ -247,6 +247,7 @@ func (s *search) of(command []string, host Host) *search {
 	o.Command, o.Events = command, nil
 	other := newSearch(o, host)
 	other.recorded, other.model, other.size, other.room = s.recorded, s.model, s.size, s.room
+	other.framework = s.framework
 	r := other.result
 	r.GPU, r.GPUName, r.Total, r.Room, r.Blocks = s.result.GPU, s.result.GPUName, s.result.Total, s.result.Room, s.result.Blocks
 	return other
@@ -259,6 +260,9 @@ func (s *search) strong() []*levers.Plan {
 	all := append(s.free(), levers.Checkpoint)
 	if s.usable(levers.Budget) {
 		all = append(all, strongest(levers.Budget))
+	}
+	if s.usable(levers.Remat) {
+		all = append(all, levers.Remat)
 	}
 	plans := []*levers.Plan{s.plan(nil), s.plan(names, levers.Checkpoint), s.plan(names, levers.Allocator, levers.Checkpoint),
 		s.plan(names, all...)}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/patch"
@@ -25,6 +26,7 @@ var byHand = map[string]string{
 	levers.Spread: "make a process group and a DistributedSampler, and call fully_shard for each block before the " +
 		"optimizer is made; torchrun starts it",
 	levers.Words:   "the command is to be changed, as the plan says",
+	levers.Remat:   frameworks.RematByHand,
 	levers.Ahead:   "give DataLoader prefetch_factor=1, and no pin_memory",
 	levers.Workers: "give DataLoader fewer num_workers",
 }
@@ -43,6 +45,9 @@ func (r *Result) asCode(ctx context.Context, host Host, said string) {
 	var known map[string]code
 	if json.Unmarshal([]byte(said), &known) != nil || len(known) == 0 {
 		r.Patch = &Patch{Plan: r.Recommended, Problem: "the program ended before its second step was over"}
+		if r.Recommended.Framework() == levers.JAX {
+			r.Patch.Problem = "levers of JAX are not written as code; by hand " + frameworks.RematByHand
+		}
 		r.Patch.Says = r.Patch.sentence(r.Recommended)
 		return
 	}

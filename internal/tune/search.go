@@ -39,6 +39,8 @@ type search struct {
 	tight    bool              // what they are to reach on the device: a tight fit
 	roomy    *Outcome          // of the unchanged program with plenty of memory
 	plenty   bool              // each lever alone runs with plenty of memory too
+
+	framework string // of the program, as levers have it
 }
 
 func newSearch(o Options, host Host) *search {
@@ -53,7 +55,7 @@ func (s *search) begin(ctx context.Context) error {
 	words, ranks := s.asksWords(), s.asksRanks()
 	runs := []Run{{Plan: first, Roomy: true, Blocks: true, Counted: words || ranks}, {Plan: first, Roomy: s.plenty}}
 	for _, lever := range levers.All {
-		if lever.Host() { // only where the host is looked at, see host.go
+		if lever.Host() || !lever.For(levers.PyTorch) { // the first only where the host is looked at, see host.go
 			continue
 		}
 		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
@@ -70,6 +72,9 @@ func (s *search) begin(ctx context.Context) error {
 	if err := s.know(outcomes[0], outcomes[1]); err != nil {
 		return err
 	}
+	if s.framework == levers.JAX {
+		runs, outcomes = s.ofJAX(ctx, runs[:2], outcomes[:2])
+	}
 	for i, run := range runs[1:] {
 		if settings := run.Plan.Levers[levers.Checkpoint]; len(settings.Blocks) > 0 { // now their names are known
 			if o := outcomes[i+1]; s.recorded == nil && o != nil && o.Refused == "" {
@@ -84,6 +89,35 @@ func (s *search) begin(ctx context.Context) error {
 		s.inLess(ctx, runs[1:])
 	}
 	return ctx.Err()
+}
+
+// ofJAX runs each lever of JAX alone, behind runs without a lever; levers of PyTorch were not run.
+func (s *search) ofJAX(ctx context.Context, runs []Run, outcomes []*Outcome) ([]Run, []*Outcome) {
+	plain, names := len(runs), []string(nil)
+	for i := range levers.All {
+		if lever := &levers.All[i]; lever.Framework == levers.JAX {
+			names = append(names, lever.Name)
+			runs = append(runs, Run{Plan: s.plan(nil, lever.Name), Roomy: s.plenty})
+		}
+	}
+	s.result.Runs = len(runs)
+	outcomes = append(outcomes, s.host.Try(ctx, runs[plain:])...)
+	for i := plain; i < len(runs); i++ {
+		if o := outcomes[i]; o != nil && o.Fits() && !o.Applied && o.Refused == "" {
+			o.Refused = names[i-plain] + ": " + frameworks.Unseen(levers.JAX)
+		}
+	}
+	return runs, outcomes
+}
+
+// checkJAX refuses what was asked of a program of JAX and is of PyTorch's levers.
+func (s *search) checkJAX() error {
+	for _, name := range s.Allow {
+		if lever := levers.Find(name); lever != nil && !lever.For(levers.JAX) {
+			return fail.Input("leave it out", "--allow %s: it is a lever of PyTorch, and this program computes with JAX", name)
+		}
+	}
+	return nil
 }
 
 // know takes in the recorded pass, and refuses a program that says nothing.
@@ -102,17 +136,25 @@ func (s *search) know(roomy, plain *Outcome) error {
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
 	s.code = roomy.Code
+	s.framework = levers.PyTorch
 	if other := frameworks.Untuned[roomy.Other]; name == "" && other.Says != "" {
 		return fail.Input(other.Instead, "%s", other.Says)
 	}
-	if name == "" {
+	if name == "" && roomy.Other == levers.JAX {
+		s.framework = levers.JAX
+		s.result.Notes = append(s.result.Notes, "where JAX takes a share of the device as it starts, peak used has that share; "+
+			"peak allocated is what arrays hold")
+		if err := s.checkJAX(); err != nil {
+			return err
+		}
+	} else if name == "" {
 		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",
 			"the program trains no PyTorch model")
 	}
 	var recorded Recorded
 	if json.Unmarshal([]byte(roomy.Blocks), &recorded) == nil && len(recorded.Blocks) > 0 {
 		s.recorded, s.result.Blocks = &recorded, len(recorded.Blocks)
-	} else {
+	} else if s.framework == levers.PyTorch {
 		s.result.Notes = append(s.result.Notes, name+" has no repeated blocks that were seen in its second and third "+
 			"step, so checkpointing was not planned")
 	}
@@ -357,7 +399,7 @@ func (s *search) usable(name string) bool {
 // blocks as it takes; then the host's memory; then what changes numbers, where that is allowed, beside the first of
 // these and then with the host's memory too.
 func (s *search) deeper(ctx context.Context) {
-	with := s.settled(ctx, s.stepped(ctx, s.free(), levers.Budget))
+	with := s.settled(ctx, s.stepped(ctx, s.stepped(ctx, s.free(), levers.Budget), levers.Remat))
 	for _, more := range [][]string{{levers.Hosted}, {levers.Offload}, {levers.Hosted, levers.Offload}} {
 		if best := s.found(); best == nil && !slices.ContainsFunc(more, s.unusable) {
 			s.settled(ctx, append(slices.Clone(with), more...))

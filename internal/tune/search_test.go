@@ -358,7 +358,7 @@ func TestNoVerdict(t *testing.T) {
 			o.Verdict, o.How = mem.VerdictFailed, "exit code 3"
 		},
 		"trains no PyTorch model":                      func(o *Outcome) { o.Model = "" },
-		"this program computes with JAX":               func(o *Outcome) { o.Model, o.Other = "", "jax" },
+		"this program computes with TensorFlow":        func(o *Outcome) { o.Model, o.Other = "", "tensorflow" },
 		"trainings, and this program serves with vLLM": func(o *Outcome) { o.Model, o.Other = "", "vllm" },
 	} {
 		o := Options{Command: []string{"python", "train.py"}, GPU: "a10"}
@@ -373,5 +373,47 @@ func TestNoVerdict(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || r.Recommended != nil {
 			t.Errorf("%v, %v; want %q", err, r.Recommended, want)
 		}
+	}
+}
+
+// TestJAX: a program of JAX runs with levers of JAX alone, a plan of which is found, and refuses those of PyTorch by name.
+func TestJAX(t *testing.T) {
+	tried := map[string]int{}
+	try := func(_ context.Context, runs []Run) (outcomes []*Outcome) {
+		for _, run := range runs {
+			o := &Outcome{Tight: 100 * mem.MiB, Other: levers.JAX}
+			o.GPU, o.Total, o.Verdict = "a10", 1000*mem.MiB, mem.VerdictOOM
+			_, again := run.Plan.Levers[levers.Remat]
+			switch {
+			case !run.Roomy && len(run.Plan.Levers) > 0 && !again:
+				outcomes = append(outcomes, nil) // of PyTorch: the host does not run it
+				continue
+			case run.Roomy || again:
+				o.Applied, o.Verdict, o.Used, o.Headroom = again, mem.VerdictFits, mem.Some(int64(800*mem.MiB)),
+					mem.Some(int64(200*mem.MiB))
+			}
+			tried[run.Plan.Changes()]++
+			outcomes = append(outcomes, o)
+		}
+		return outcomes
+	}
+	o := Options{Command: []string{"python", "train.py"}, GPU: "a10"}
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Find(t.Context(), o, Host{Try: try})
+	if err != nil || r.Recommended == nil || r.Recommended.Changes() != "layers computed again" || r.Recommended.Exact() {
+		t.Fatalf("%v: %+v", err, r.Recommended)
+	}
+	if r.Runs != 3 || len(tried) != 2 || tried["no change"] != 2 {
+		t.Errorf("%d runs, of %v", r.Runs, tried)
+	}
+	if text := r.Text(report.TextOptions{}); strings.Contains(text, "blocks") || !strings.Contains(text, "peak used has that share") {
+		t.Error(text)
+	}
+	o.Allow = []string{"bf16"}
+	if _, err := Find(t.Context(), o, Host{Try: try}); err == nil || !strings.Contains(err.Error(),
+		"--allow bf16: it is a lever of PyTorch") {
+		t.Error(err)
 	}
 }

@@ -25,6 +25,9 @@ func (s *search) strongest(ctx context.Context) {
 	if s.usable(levers.Budget) {
 		with = append(with, strongest(levers.Budget))
 	}
+	if s.usable(levers.Remat) {
+		with = append(with, levers.Remat)
+	}
 	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
 	for _, more := range append(s.hosts(), s.Allow...) {
 		if s.usable(more) {

@@ -57,7 +57,7 @@ func (o *Options) Settings() options.List {
 	list := options.List{options.Words(&o.Command, "the training and its arguments; it runs here, unmodified, and no kernel does",
 		"python train.py --batch-size 32")}
 	list[0].Required = true
-	list[0].Hint = "A PyTorch training as you would start it. It runs here, unmodified, again and again; " +
+	list[0].Hint = "A training of PyTorch or JAX as you would start it. It runs here, unmodified, again and again; " +
 		"no kernel is computed."
 	return append(list, options.List{
 		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus; with --goal cost several with commas, or all", To: &o.GPU,
@@ -75,7 +75,7 @@ func (o *Options) Settings() options.List {
 			Default: "fit", Check: checkGoal, Label: "Goal", Example: "headroom=10%", First: true},
 		{Name: "instances", Help: "with --goal cost: the cheapest machine that a cloud rents, in place of GPUs", To: &o.Instances,
 			Label: "Machines to rent"},
-		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: " +
+		{Name: "allow", Help: "`lever` of PyTorch that changes numbers and may be used all the same: " +
 			strings.Join(Changing(), ", ") + "; several with commas",
 			To: &o.Allow, Commas: true, Among: Changing(), Label: "Allow", Example: "bf16"},
 		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File,
@@ -211,7 +211,7 @@ type Outcome struct {
 	Blocks  string    // JSON of Recorded
 	Counted string    // JSON of counted
 	Moved   mem.Bytes // offloaded
-	Other   string    // a framework that levers are not made for, where the program has one; see frameworks.NotTuned
+	Other   string    // a framework in place of PyTorch, where the program has one; see frameworks.Other
 	Code    string    // JSON of the levers as code, see patch.go
 
 	Owner   string       // where the program says its batch, if a known trainer owns it

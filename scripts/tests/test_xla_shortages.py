@@ -343,7 +343,7 @@ def test_repeated_layers(tmp_path: Path, library: str) -> None:
         import sys
         sys.path.insert(0, {str(ROOT / "agent" / "python" / "src")!r})
         import jax, jax.numpy as jnp
-        from hightide_agent.imagine.xla import layers
+        from hightide_agent.xla import layers
         met, told = sys.argv[1] == "met", set()
         """
     end = """

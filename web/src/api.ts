@@ -5102,8 +5102,8 @@ export interface Try {
 /** Options of the kind tune: find the cheapest changes by which a training fits. */
 export interface TuneOptions {
   /**
-   * lever that changes numbers and may be used all the same: micro_batch, accumulation, fsdp,
-   * chunked_loss, bf16, states_8bit, lora; several with commas
+   * lever of PyTorch that changes numbers and may be used all the same: micro_batch, accumulation,
+   * fsdp, chunked_loss, bf16, states_8bit, lora; several with commas
    */
   allow?: (
     "micro_batch" | "accumulation" | "fsdp" | "chunked_loss" | "bf16" | "states_8bit" | "lora"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -43,7 +44,7 @@ func planned(in *Input) (r report.Part) {
 	case refused != "":
 		r.AddNote(fmt.Sprintf("%s could not be applied, and the program was ended: %s.", name, refused))
 	case applied == 0 && e.Facts["agent"] != "":
-		r.AddNote(fmt.Sprintf("%s was not applied: no training call of a PyTorch model was seen.", name))
+		r.AddNote(fmt.Sprintf("%s was not applied: %s.", name, frameworks.Unseen(e.Facts["framework"])))
 	case len(did) == 0:
 		r.AddNote(fmt.Sprintf("%s: %s.%s%s", name, e.Text, left, in.asPlanned(e)+moved))
 	default:

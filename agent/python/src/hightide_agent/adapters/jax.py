@@ -63,6 +63,10 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
         from ..imagine import xla
 
         xla.install(training, jax, watch)
+    if os.environ.get("HIGHTIDE_PLAN"):
+        from ..levers import of_jax
+
+        training.install_parts("JAX", ("levers", lambda: of_jax.install(training.agent, jax, watch)))
 
 
 def _ranks(training: Training, module: Any) -> None:

@@ -8,7 +8,8 @@
 
 A lever is a module of this package. Its docstring says what it does, whether numbers stay the same bit for bit, what it
 costs and when it is refused. Its `prepare` looks, changes nothing, and returns a function that applies it and says in
-words what it did. To add one: write the file, and put its name in this list and in internal/levers.
+words what it did. To add one: write the file, and put its name in this list and in internal/levers. Levers of JAX are
+in force before anything is traced (of_jax.py).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ LEVERS = (
     "chunked_loss",  # cross entropy over some rows at a time: numbers change
     "bf16",  # autocast to bfloat16: numbers change
 )
+
+OF_JAX = ("remat",)  # what is repeated is computed again in the backward pass; see of_jax.py
 
 
 def wanted() -> bool:

@@ -13,7 +13,7 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from ..training import Training
-from . import LEVERS, later, loaders, sites
+from . import LEVERS, OF_JAX, later, loaders, sites
 from .found import Found, Refused
 
 REFUSED = 3
@@ -32,6 +32,8 @@ class Plan:
     def check(self, found: Found) -> None:
         """Refuse a model that is not the plan's, and levers that nobody knows."""
         for name in self.levers:
+            if name in OF_JAX:
+                raise Refused("%s: it is a lever of JAX, and this program trains with PyTorch" % name)
             if name not in LEVERS:
                 raise Refused("this version knows no lever %r" % name)
         if self.model and self.model != found.name:
