@@ -326,6 +326,7 @@ def test_cache_smaller_than_one_sequence(server: Server) -> None:
     serving = ran.serving
     assert not serving["ready"] and serving["step"] == "kv_cache"
     assert serving["kv_needed_bytes"] == long * token_bytes(LLAMA_8B)
+    assert int(logged(r"max seq len \((\d+)\)", ran.out)) == long, "the engine's own figure, which nothing changed"
     assert f"{serving['kv_available_bytes'] / GiB:.2f}" == logged(
         r"available KV cache memory \(([\d.]+) GiB\)", ran.out
     )

@@ -265,7 +265,8 @@ class Vllm:
             @functools.wraps(check_layers)
             def of_layers(config: Any, specs: Any, available: int) -> Any:
                 takes = module.max_memory_usage_bytes
-                longest = functools.partial(module.estimate_max_model_len, config, specs)
+                other = _apart(config)  # the estimate leaves the last length that it tried in the configuration
+                longest = functools.partial(module.estimate_max_model_len, other, specs)
                 guarded(lambda: needed(takes(config, specs.values()), available, longest))
                 return check_layers(config, specs, available)
 
@@ -416,11 +417,17 @@ def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
             "max_concurrency": float(at_once(config, cache))}  # fmt: skip
     asked = os.environ.get("HIGHTIDE_IMAGINE_TOKENS", "")
     if asked:
-        other = copy.copy(config)
-        other.model_config = copy.copy(config.model_config)
+        other = _apart(config)
         other.model_config.max_model_len = int(asked)
         told["asked_concurrency"] = float(at_once(other, cache))
     return told
+
+
+def _apart(config: Any) -> Any:
+    """The configuration, in which another length may be set that the engine does not see."""
+    other = copy.copy(config)
+    other.model_config = copy.copy(config.model_config)
+    return other
 
 
 def _graphs_reserved(worker: Any) -> Any:
