@@ -222,6 +222,10 @@ func (f *facts) notes() []string {
 		say("transformers keeps MXFP4 packed where Triton and the package kernels are installed; " +
 			"else it unpacks the weights to 16 bits")
 	}
+	if f.use.For == QLoRA && f.experts > 0 {
+		say("transformers 5 has a layer's experts in one piece, which bitsandbytes leaves in 16 bits; with transformers 4 " +
+			"they are packed where each has matrices of its own")
+	}
 	if f.untried() {
 		say("what layers with a state keep for the backward pass is taken as that of attention, and no run was compared")
 	}

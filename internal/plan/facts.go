@@ -24,11 +24,13 @@ type facts struct {
 
 	elements int64     // of the tensors
 	linear   int64     // of the layers' matrices: what is packed, and what adapters are put on
+	experts  int64     // of those, of experts
+	adapters int64     // numbers of adapters on experts for a rank of 1, where each has matrices of its own
 	padded   mem.Bytes // what experts in MXFP4 take
 	packed   bool      // the weights are packed already
 	halved   bool      // some are stored in 32 bits or more, which engines load in 16
-	largest  int64
-	adapter  int64 // numbers of the adapters on those matrices for a rank of 1
+	largest  int64     // matrix, experts' apart
+	adapter  int64     // numbers of the adapters on those matrices for a rank of 1
 
 	held map[string]mem.Bytes // what heldAs has found
 }
@@ -86,10 +88,27 @@ func (f *facts) count(t *modelfile.Tensor) {
 		return
 	}
 	f.linear += n
-	f.largest = max(f.largest, n)
-	if len(t.Shape) == 2 && (!strings.Contains(t.Name, "expert") || strings.Contains(t.Name, "shared_expert")) {
-		f.adapter += t.Shape[0] + t.Shape[1]
+	if isExpert(t) {
+		f.experts += n
+		f.adapters += adaptersOf(t)
+		return
 	}
+	f.largest = max(f.largest, n)
+	f.adapter += adaptersOf(t)
+}
+
+// adaptersOf are the numbers of adapters of rank 1 on a matrix, or on each of several.
+func adaptersOf(t *modelfile.Tensor) int64 {
+	n, last := int64(1), len(t.Shape)-1
+	for _, several := range t.Shape[:last-1] {
+		n *= several
+	}
+	return n * (t.Shape[last-1] + t.Shape[last])
+}
+
+// isExpert says whether a matrix of a layer is one expert's, or that of several.
+func isExpert(t *modelfile.Tensor) bool {
+	return len(t.Shape) > 2 || strings.Contains(t.Name, "expert") && !strings.Contains(t.Name, "shared_expert")
 }
 
 // isLinear says whether a tensor is a matrix of a layer, or of all its experts: no embedding, no output, no norm, and

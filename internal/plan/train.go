@@ -168,6 +168,7 @@ func (f *facts) adapterParts() []Portion {
 		base.Label = mem.Estimated
 		base.High += 2 * mem.Bytes(f.elements-f.linear)
 		base.Basis = "the layers' matrices in NF4 with double quantization; the rest in 16 bits, at most in 32, as peft casts it"
+		f.unpackedExperts(&base)
 	}
 	base.Name = "frozen weights"
 	parts := []Portion{base, {"adapters", Computed, f.split(4, 4, 4), fmt.Sprintf(
@@ -175,6 +176,10 @@ func (f *facts) adapterParts() []Portion {
 	if f.use.For == QLoRA {
 		parts = append(parts, Portion{"one matrix unpacked", mem.Estimated, Estimate{mem.Bytes(2 * f.largest),
 			mem.Bytes(2 * f.largest), mem.Bytes(4 * f.largest)}, "the largest in 16 bits, while it is used"})
+	}
+	if f.experts > 0 {
+		parts = append(parts, f.adaptedExperts(float64(f.states().Bytes)/float64(max(1, f.trained()))),
+			f.expertsAtWork())
 	}
 	return parts
 }
