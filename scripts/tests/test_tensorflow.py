@@ -353,6 +353,31 @@ def test_two_gpus_of_one_process(tmp_path: Path) -> None:
         assert rank["parts_bytes"]["nccl"] > 0, rank
 
 
+def test_a_dataset_for_two_gpus(tmp_path: Path) -> None:
+    """Each batch arrives, the last one for one GPU alone, and nothing is assumed of how many have one."""
+    verdict, printed = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import tensorflow as tf
+            strategy = tf.distribute.MirroredStrategy()
+            rows = tf.data.Dataset.from_tensor_slices(tf.ones((1030, 64))).batch(128)
+            sizes = [
+                [int(part.shape[0]) for part in strategy.experimental_local_results(batch)]
+                for batch in strategy.experimental_distribute_dataset(rows)
+            ]
+            print("batches", len(sizes))
+            print("last", sum(sizes[-1]))
+            print("all", sum(map(sum, sizes)))
+            """,
+        ),
+        flags=("--gpus", "2", "--no-suggest"),
+    )
+    assert (said(printed, "batches"), said(printed, "last"), said(printed, "all")) == (9, 6, 1030), printed
+    assert verdict["verdict"] == "fits", verdict
+
+
 def test_two_workers(tmp_path: Path) -> None:
     """MultiWorkerMirroredStrategy: each worker is a rank with parameters and Adam's state of its own, and its steps."""
     file = script(

@@ -5,6 +5,8 @@
 
 The imaginary device keeps no bytes of large copies, so that a dataset would read zeros, and a filter by value might let
 nothing through. Here it is given the array itself; the GPU holds its copy all the same.
+
+A dataset for several GPUs adds up on one of them how many have a batch: that is counted on the host instead.
 """
 
 from __future__ import annotations
@@ -32,6 +34,18 @@ class Datasets:
         for module, name in _MADE:
             kind = getattr(importlib.import_module("tensorflow.python.data.ops." + module), name)
             kind.__init__ = self._wrapped(kind.__init__)
+        self._counted(importlib.import_module("tensorflow.python.distribute.input_lib"))
+
+    def _counted(self, module: Any) -> None:
+        original = module._calculate_replicas_with_values
+
+        @functools.wraps(original)
+        def counted(strategy: Any, workers: Any, batches: Any) -> Any:
+            if not self.tensorflow.executing_eagerly() or strategy.extended._in_multi_worker_mode():
+                return original(strategy, workers, batches)
+            return sum(bool(one.has_value()) for of_worker in batches for one in of_worker)
+
+        module._calculate_replicas_with_values = counted
 
     def _wrapped(self, original: Any) -> Any:
         @functools.wraps(original)

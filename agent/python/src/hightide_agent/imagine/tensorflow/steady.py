@@ -98,7 +98,7 @@ class Steady(Marks):
         of: Dict[int, Dict[str, int]] = {} if self._at else self._variables()
         for number, peak in self.peaks.of.items():
             at = self._at.get(number, _Held(of=of.get(number, {})))
-            record = dict(at.of)
+            record = dict(at.of) if sum(at.of.values()) <= peak.allocated else {}  # else some were not yet there
             if at.peak and not short:  # short: the step that failed has no end, and what it held between is not known
                 record["temporaries"] = peak.allocated - at.held
             record["other"] = max(0, peak.allocated - sum(record.values()))
