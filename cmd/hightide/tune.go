@@ -28,7 +28,8 @@ The unmodified program is run on imaginary GPUs, once with what each block of it
 then with changes that the agent makes in it: allocator settings, foreach=False, gradients let go, the
 optimizer's step in the backward pass, checkpointing of as many blocks as it takes and no more, saved
 activations on the host. With these losses and gradients stay the same bit for bit; --allow names
-others. In a program of JAX, layers of Flax, Equinox and Haiku and bodies of scans are computed again. Only a plan that was run whole is recommended. --goal batch finds the largest batch that fits, of a
+others. In a program of JAX, state that is replaced is donated, and layers of Flax, Equinox and Haiku
+and bodies of scans are computed again. Only a plan that was run whole is recommended. --goal batch finds the largest batch that fits, of a
 command that says it by a flag or by {batch}. --goal cost takes the cheapest of several GPUs, or with
 --instances of machines that clouds rent, on which a plan fits.
 

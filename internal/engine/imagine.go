@@ -292,7 +292,8 @@ func outcomeOf(r *imagine.Result) *tune.Outcome {
 	return &tune.Outcome{Other: frameworks.Other(r.Uses), GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
 		Applied: r.Fact(mem.FactPlan) != "", Left: r.Fact(mem.FactPlanLeft), Model: r.Fact(levers.FactModel),
 		Counted: r.Fact(levers.FactCounted), Blocks: r.Fact(levers.FactBlocks),
-		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0) + r.Number(levers.NumberHosted).Or(0)), Code: r.Fact(levers.FactCode),
+		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0) + r.Number(levers.NumberHosted).Or(0)),
+		Code:  r.Fact(levers.FactCode), Donated: frameworks.Donated(r.Frames()),
 		Weights: r.Number(levers.NumberWeights), States: r.Number(levers.NumberStates),
 		Owner: r.Fact(levers.FactOwner), Samples: r.Number(levers.NumberSamples)}
 }

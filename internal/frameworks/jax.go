@@ -3,6 +3,8 @@ package frameworks
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"hightide/internal/fail"
@@ -94,6 +96,20 @@ func missedDonations(run *mem.Run) (names, env string) {
 		return "", ""
 	}
 	return strings.Join(told, "; "), string(text)
+}
+
+// Donated are functions with the arguments that could be donated, each once: step(params, state) at train.py:18.
+func Donated(run *mem.Run) (all []string) {
+	for _, e := range run.Events {
+		if e.Kind != "donation" || e.Where == nil || e.Facts["argument"] == "" {
+			continue
+		}
+		text := fmt.Sprintf("%s(%s) at %s:%d", e.Where.Function, e.Facts["argument"], path.Base(e.Where.File), e.Where.Line)
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // jaxProbe tells which CUDA JAX's plugin was built for.

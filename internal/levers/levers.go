@@ -85,6 +85,7 @@ const (
 	Allocator  = "allocator"  // not the agent's: a variable of the program
 	Checkpoint = "checkpoint" // which blocks is planned
 	Remat      = "remat"
+	Donate     = "donate" // which arguments an imagined run says
 	Offload    = "offload"
 	Hosted     = "states_on_host"
 	Budget     = "compile_budget"
@@ -119,6 +120,8 @@ var All = []Lever{
 		[]Settings{{Budget: 0.8}, {Budget: 0.6}, {Budget: 0.4}, {Budget: 0.2}, {Budget: 0.05}}, PyTorch},
 	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",
 		"a second forward pass of these blocks", Paid, nil, PyTorch},
+	{Donate, "donation of replaced state", "Arguments that a step's result replaces are given to it.", "nothing", Free,
+		nil, JAX},
 	{Remat, "layers computed again",
 		"What is repeated, as layers or a scan's body, is computed again in the backward pass.", "a second forward pass of these", Paid, nil, JAX},
 	{Hosted, "optimizer's state on the host", "The optimizer's state waits in pinned memory of the host.",
@@ -178,6 +181,8 @@ type Settings struct {
 	Parts   int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch and accumulation: into how many parts a batch is cut."`
 	Ranks   int      `toml:"ranks,omitempty" json:"ranks,omitempty" doc:"Of fsdp: how many processes the training is, each with a GPU."`
 	Command string   `toml:"command,omitempty" json:"command,omitempty" doc:"Of accumulation: the command as it is changed."`
+
+	Arguments []string `toml:"arguments,omitempty" json:"arguments,omitempty" doc:"Of donate: as step(params, state) at train.py:18."`
 }
 
 // Plan is what is to be changed in one training.
@@ -314,7 +319,7 @@ func (p *Plan) has(lever string) bool {
 // Exact says whether numbers stay the same bit for bit. Kernels that the compiler makes anew may round otherwise, and a
 // data set may draw from generators of its own.
 func (p *Plan) Exact() bool {
-	return !p.has(Budget) && !p.has(Workers) && !p.has(Remat) && !p.changing()
+	return !p.has(Budget) && !p.has(Workers) && !p.has(Remat) && !p.has(Donate) && !p.changing()
 }
 
 func (p *Plan) changing() bool {
@@ -333,7 +338,7 @@ func (p *Plan) Numbers() string {
 		return "losses and gradients stay the same bit for bit"
 	case !p.changing() && p.has(Workers):
 		return "losses and gradients stay the same as far as the data set draws from no generator of its own"
-	case !p.changing() && p.has(Remat):
+	case p.Framework() == JAX:
 		return "losses and gradients stay the same as far as XLA's kernels round alike"
 	case !p.changing():
 		return "losses and gradients stay the same as far as the compiler's kernels round alike"

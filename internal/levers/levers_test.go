@@ -67,6 +67,30 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestOfJAX: levers of JAX are read from the file, do not stand beside PyTorch's, and do not promise bits.
+func TestOfJAX(t *testing.T) {
+	plan, err := Read(written(t, "version = 1\n[levers.remat]\n[levers.donate]\narguments = [\"step(w, s) at a.py:3\"]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Framework() != JAX || plan.Exact() || !strings.Contains(plan.Numbers(), "XLA") {
+		t.Errorf("%s: %s", plan.Framework(), plan.Numbers())
+	}
+	if again, err := Read(written(t, plan.Text())); err != nil || !reflect.DeepEqual(again.Levers, plan.Levers) {
+		t.Errorf("%v: %+v, want %+v", err, again, plan)
+	}
+	for wrong, why := range map[string]string{"[levers.donate]": "arguments belong to",
+		"[levers.donate]\narguments = [\"step\"]": "arguments belong to", "[levers.remat]\narguments = [\"f(x) at a.py:1\"]": "arguments belong to",
+		"[levers.remat]\n[levers.allocator]\nsettings = \"expandable_segments:True\"": "of two frameworks"} {
+		if _, err := Read(written(t, "version = 1\n"+wrong)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want %q", wrong, err, why)
+		}
+	}
+	if plan, err = Read(written(t, "version = 1\n[levers.malloc]")); err != nil || plan.Framework() != PyTorch {
+		t.Error(plan, err)
+	}
+}
+
 // TestRanks: over how many GPUs a training is spread is read from the file, and what does not go with it is refused.
 func TestRanks(t *testing.T) {
 	plan, err := Read(written(t, "version = 1\n[levers.fsdp]\nranks = 2"))

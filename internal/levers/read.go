@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -107,7 +108,7 @@ func kindOf(key []string) string {
 	}
 	return cmp.Or(map[string]string{"version": whole, "parameters": whole, "parts": whole, "ranks": whole,
 		"workers": whole, "budget": number,
-		"blocks": "a list of names in quotes"}[last], "a text in quotes")
+		"blocks": "a list of names in quotes", "arguments": "a list of functions in quotes"}[last], "a text in quotes")
 }
 
 // check refuses levers and settings that nobody knows.
@@ -143,6 +144,9 @@ func (p *Plan) check() error {
 		case (name == Spread) != (settings.Ranks != 0), settings.Ranks < 0, settings.Ranks == 1:
 			return fail.Input("as in [levers.fsdp] with ranks = 2",
 				"%s: ranks belong to the lever fsdp, which needs two or more", p.file)
+		case (name == Donate) != (len(settings.Arguments) > 0), slices.ContainsFunc(settings.Arguments, notDonated):
+			return fail.Input("as in [levers.donate] with arguments = [\"step(params, state) at train.py:18\"]",
+				"%s: arguments belong to the lever donate, which needs them", p.file)
 		case name != Words && settings.Command != "":
 			return fail.Input("as in [levers.accumulation] with parts = 2", "%s: a command belongs to the lever accumulation", p.file)
 		}
@@ -167,6 +171,10 @@ func (p *Plan) check() error {
 	}
 	return nil
 }
+
+var donated = regexp.MustCompile(`^[^(]+\([^()]+\) at .+:\d+$`)
+
+func notDonated(text string) bool { return !donated.MatchString(text) }
 
 // Alone refuses a run that is started by a program with a plan: that plan would be applied in part, or not at all.
 func Alone(env []string) error {

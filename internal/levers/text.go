@@ -48,12 +48,14 @@ func (p *Plan) Text() string {
 		if settings.Command != "" {
 			line("command = %s", quoted(settings.Command))
 		}
-		if len(settings.Blocks) > 0 {
-			line("blocks = [")
-			for _, name := range settings.Blocks {
-				line("  %s,", quoted(name))
+		for key, list := range map[string][]string{"blocks": settings.Blocks, "arguments": settings.Arguments} {
+			if len(list) > 0 {
+				line("%s = [", key)
+				for _, name := range list {
+					line("  %s,", quoted(name))
+				}
+				line("]")
 			}
-			line("]")
 		}
 	}
 	p.figures(line)

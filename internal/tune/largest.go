@@ -247,7 +247,7 @@ func (s *search) of(command []string, host Host) *search {
 	o.Command, o.Events = command, nil
 	other := newSearch(o, host)
 	other.recorded, other.model, other.size, other.room = s.recorded, s.model, s.size, s.room
-	other.framework = s.framework
+	other.framework, other.donated = s.framework, s.donated
 	r := other.result
 	r.GPU, r.GPUName, r.Total, r.Room, r.Blocks = s.result.GPU, s.result.GPUName, s.result.Total, s.result.Room, s.result.Blocks
 	return other

@@ -40,7 +40,8 @@ type search struct {
 	roomy    *Outcome          // of the unchanged program with plenty of memory
 	plenty   bool              // each lever alone runs with plenty of memory too
 
-	framework string // of the program, as levers have it
+	framework string   // of the program, as levers have it
+	donated   []string // what it could donate
 }
 
 func newSearch(o Options, host Host) *search {
@@ -95,7 +96,7 @@ func (s *search) begin(ctx context.Context) error {
 func (s *search) ofJAX(ctx context.Context, runs []Run, outcomes []*Outcome) ([]Run, []*Outcome) {
 	plain, names := len(runs), []string(nil)
 	for i := range levers.All {
-		if lever := &levers.All[i]; lever.Framework == levers.JAX {
+		if lever := &levers.All[i]; lever.Framework == levers.JAX && (lever.Name != levers.Donate || len(s.donated) > 0) {
 			names = append(names, lever.Name)
 			runs = append(runs, Run{Plan: s.plan(nil, lever.Name), Roomy: s.plenty})
 		}
@@ -103,8 +104,13 @@ func (s *search) ofJAX(ctx context.Context, runs []Run, outcomes []*Outcome) ([]
 	s.result.Runs = len(runs)
 	outcomes = append(outcomes, s.host.Try(ctx, runs[plain:])...)
 	for i := plain; i < len(runs); i++ {
-		if o := outcomes[i]; o != nil && o.Fits() && !o.Applied && o.Refused == "" {
+		o := outcomes[i]
+		switch {
+		case o == nil || o.Refused != "" || o.Verdict == mem.VerdictOOM:
+		case o.Fits() && !o.Applied:
 			o.Refused = names[i-plain] + ": " + frameworks.Unseen(levers.JAX)
+		case !o.Fits() && o.How != "":
+			o.Refused = names[i-plain] + ": with it, " + o.How
 		}
 	}
 	return runs, outcomes
@@ -141,7 +147,7 @@ func (s *search) know(roomy, plain *Outcome) error {
 		return fail.Input(other.Instead, "%s", other.Says)
 	}
 	if name == "" && roomy.Other == levers.JAX {
-		s.framework = levers.JAX
+		s.framework, s.donated = levers.JAX, roomy.Donated
 		s.result.Notes = append(s.result.Notes, "where JAX takes a share of the device as it starts, peak used has that share; "+
 			"peak allocated is what arrays hold")
 		if err := s.checkJAX(); err != nil {
@@ -183,6 +189,8 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 			if len(blocks) > 0 {
 				p.Levers[name] = levers.Settings{Blocks: blocks}
 			}
+		case levers.Donate:
+			p.Levers[name] = levers.Settings{Arguments: s.donated}
 		case levers.Words:
 			p.Levers[name] = s.worded(settings)
 		case levers.Spread:
@@ -469,6 +477,10 @@ func (s *search) settled(ctx context.Context, with []string) []string {
 // spared says whether the goal is reached without a cost: nothing is computed again or moved.
 func (s *search) spared() bool {
 	best := s.found()
+	if best != nil && s.framework == levers.JAX {
+		_, again := best.Plan.Levers[levers.Remat]
+		return !again
+	}
 	return best != nil && best.Exact && best.Plan.Planned.Moved == 0 && best.Plan.Levers[levers.Budget].Budget == 0 &&
 		len(best.Plan.Levers[levers.Checkpoint].Blocks) == 0
 }

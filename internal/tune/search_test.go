@@ -384,6 +384,8 @@ func TestJAX(t *testing.T) {
 			o := &Outcome{Tight: 100 * mem.MiB, Other: levers.JAX}
 			o.GPU, o.Total, o.Verdict = "a10", 1000*mem.MiB, mem.VerdictOOM
 			_, again := run.Plan.Levers[levers.Remat]
+			_, donates := run.Plan.Levers[levers.Donate]
+			again = again || donates
 			switch {
 			case !run.Roomy && len(run.Plan.Levers) > 0 && !again:
 				outcomes = append(outcomes, nil) // of PyTorch: the host does not run it
@@ -410,6 +412,24 @@ func TestJAX(t *testing.T) {
 	}
 	if text := r.Text(report.TextOptions{}); strings.Contains(text, "blocks") || !strings.Contains(text, "peak used has that share") {
 		t.Error(text)
+	}
+	both := func(ctx context.Context, runs []Run) []*Outcome {
+		outcomes := try(ctx, runs)
+		for i, o := range outcomes {
+			if o == nil {
+				continue
+			}
+			o.Donated = []string{"step(params, state) at train.py:8"}
+			if !runs[i].Roomy && len(runs[i].Plan.Levers) < 2 {
+				o.Verdict, o.Headroom = mem.VerdictOOM, mem.Optional{}
+			}
+		}
+		return outcomes
+	}
+	r, err = Find(t.Context(), o, Host{Try: both})
+	if err != nil || r.Recommended == nil || len(r.Recommended.Levers[levers.Donate].Arguments) != 1 ||
+		len(r.Recommended.Levers) != 2 {
+		t.Errorf("%v: %+v", err, r.Recommended)
 	}
 	o.Allow = []string{"bf16"}
 	if _, err := Find(t.Context(), o, Host{Try: try}); err == nil || !strings.Contains(err.Error(),

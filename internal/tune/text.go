@@ -31,6 +31,10 @@ func (r *Result) sentence() string {
 	if len(p.Levers) == 0 {
 		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.%s", r.GPUName, p.Planned.Used, r.Total, host)
 	}
+	if p.Framework() == levers.JAX {
+		return fmt.Sprintf("Use %s: the allocator then gives at most %v, on %s of %v.%s", p.Changes(), p.Planned.Allocated,
+			r.GPUName, r.Total, host)
+	}
 	cost := ""
 	for _, part := range ofSize(p) {
 		cost += ", and " + part

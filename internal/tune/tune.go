@@ -212,6 +212,7 @@ type Outcome struct {
 	Counted string    // JSON of counted
 	Moved   mem.Bytes // offloaded
 	Other   string    // a framework in place of PyTorch, where the program has one; see frameworks.Other
+	Donated []string  // functions with arguments that a result replaces, and that could be donated, as a plan has them
 	Code    string    // JSON of the levers as code, see patch.go
 
 	Owner   string       // where the program says its batch, if a known trainer owns it
@@ -274,7 +275,9 @@ func cheaper(a, b *Point) int {
 	blocks := func(p *Point) int { return len(p.Plan.Levers[levers.Checkpoint].Blocks) }
 	parts := func(p *Point) int { return max(p.Plan.Levers[levers.Parts].Parts, p.Plan.Levers[levers.Words].Parts) }
 	kept := func(p *Point) float64 { return cmp.Or(p.Plan.Levers[levers.Budget].Budget, 1) }
+	again := func(p *Point) int { _, on := p.Plan.Levers[levers.Remat]; return truth(on) }
 	return cmp.Or(cmp.Compare(truth(ac), truth(bc)), cmp.Compare(am, bm), cmp.Compare(ar, br),
+		cmp.Compare(again(a), again(b)),
 		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(kept(b), kept(a)),
 		cmp.Compare(parts(a), parts(b)), slices.Compare(ofHost(a), ofHost(b)), cmp.Compare(al, bl))
 }

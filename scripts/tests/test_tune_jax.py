@@ -138,8 +138,11 @@ TRAINS = """
         return optax.apply_updates(params, updates), state, value
 
     print("begins")
+    first = params if "reads" in sys.argv else None
     for _ in range(6):
         params, state, value = step(params, state, x)
+        if first is not None:
+            print("first", [float(leaf.sum()) for leaf in jax.tree.leaves(first)])
         print("loss", float(value).hex())
     """
 AROUND = {
@@ -197,6 +200,46 @@ def test_a_plan_is_found(tmp_path: Path) -> None:
     assert result["need_bytes"] > plan["planned"]["peak_allocated_bytes"]
 
 
+def donates(file: Path, function: str = "step") -> str:
+    """The lever, with the arguments of a function of the program."""
+    line = file.read_text().splitlines().index("@jax.jit") + 1
+    return f'[levers.donate]\narguments = ["{function}(params, state) at train.py:{line}"]\n'
+
+
+def test_donated(tmp_path: Path) -> None:
+    """Six losses on the CPU with parameters and state donated, to the bit; and what reads old parameters is ended there."""
+    file, plan = program(tmp_path, "plain"), tmp_path / "some.toml"
+    plain = hightide(tmp_path, "run", "--", XLA, file, *SMALL, "reads")
+    plan.write_text("version = 1\n" + donates(file))
+    again = hightide(tmp_path, "run", "--plan", plan, "--", XLA, file, *SMALL)
+    assert plain.returncode == again.returncode == 0, plain.stderr + again.stderr
+    losses = re.findall("loss (.*)", plain.stdout)
+    assert len(set(losses)) == 6 and re.findall("loss (.*)", again.stdout) == losses
+    assert "some.toml was applied: donate (step(params, state))" in " ".join(again.stderr.split()), again.stderr
+    reads = hightide(tmp_path, "run", "--plan", plan, "--", XLA, file, *SMALL, "reads")
+    at = next(i for i, line in enumerate(file.read_text().splitlines(), 1) if 'print("first"' in line)
+    assert reads.returncode == 3 and "loss" not in reads.stdout, reads.stdout
+    why = f"some.toml cannot be applied: donate: an array that was donated or deleted is read at train.py:{at}"
+    assert why in reads.stderr, reads.stderr
+
+
+def test_donation_is_found(tmp_path: Path) -> None:
+    """Parameters and Adam's state of 32 MiB each in two arrays, of which each would be there twice."""
+    file = program(tmp_path, "plain")
+    card = ("--gpu", "rtx4090", "--memory", "1100MiB")
+    tuned = hightide(tmp_path, "tune", *card, "--json", "--", XLA, file, "64", "2048")
+    assert tuned.returncode == 0, tuned.stderr
+    result = json.loads(tuned.stdout)
+    plan = result["recommended"]
+    assert list(plan["levers"]) == ["donate"], result
+    arguments = plan["levers"]["donate"]["arguments"]
+    assert len(arguments) == 1 and arguments[0].startswith("step(params, state) at train.py:"), arguments
+    assert result["refused"]["remat"].startswith("nothing of the program is repeated"), result
+    verdict, said = imagined(XLA, tmp_path, file, "64", "2048", gpu="rtx4090",
+                             flags=(*card[2:], "--plan", "hightide.plan.toml", "--no-suggest"))  # fmt: skip
+    assert verdict["peak_allocated_bytes"] == plan["planned"]["peak_allocated_bytes"], said
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     """Each in one line, by name, before anything is trained."""
     file, plan = program(tmp_path, "plain"), tmp_path / "some.toml"
@@ -208,6 +251,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ("[levers.remat]", XLA, file, "some.toml cannot be applied: remat: nothing of the program is repeated that can be "
          "computed again, no layers of Flax, Equinox or Haiku and no jax.lax.scan; jax.checkpoint around a part of its "
          "loss does so by hand"),
+        (donates(file, "walk"), XLA, file, "donate: the program jits no walk(params, state) at train.py:"),
         ("[levers.foreach]", XLA, file, "foreach: it is a lever of PyTorch, and this program trains with JAX"),
         ("[levers.remat]", torch, of_torch, "remat: it is a lever of JAX, and this program trains with PyTorch"),
     ):  # fmt: skip

@@ -4388,6 +4388,8 @@ export interface Serving {
 }
 
 export interface Settings {
+  /** Of donate: as step(params, state) at train.py:18. */
+  arguments?: string[];
   /** Of checkpoint: the names of the blocks. */
   blocks?: string[];
   /** Of compile_budget: the share of the activations that compiled graphs may keep. */

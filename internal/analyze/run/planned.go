@@ -61,7 +61,7 @@ func (in *Input) asPlanned(e *mem.Event) string {
 	case !known:
 		return " The plan says no peak."
 	case !measured:
-		return " What PyTorch's allocator of a device gave at most is not known, so the plan's peak was not compared."
+		return " What the allocator of a device gave at most is not known, so the plan's peak was not compared."
 	case peak == plan:
 		return fmt.Sprintf(" The allocator gave at most %v, as planned to the byte.", mem.Bytes(peak))
 	}

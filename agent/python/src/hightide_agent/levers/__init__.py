@@ -35,7 +35,10 @@ LEVERS = (
     "bf16",  # autocast to bfloat16: numbers change
 )
 
-OF_JAX = ("remat",)  # what is repeated is computed again in the backward pass; see of_jax.py
+OF_JAX = (
+    "donate",  # arguments that a result replaces are given to it
+    "remat",  # what is repeated is computed again in the backward pass
+)
 
 
 def wanted() -> bool:

@@ -6,13 +6,12 @@ donation      ─▶ functions that are jitted donate the arguments that HIGHTID
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 from ...agent import Agent
-from ...xla import again
+from ...xla import again, donating
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
@@ -47,19 +46,10 @@ def _donation(agent: Agent, pjit: Any) -> None:
     wanted: Dict[Tuple[str, int], Set[str]] = {}
     for one in json.loads(os.environ.get("HIGHTIDE_IMAGINE_DONATE", "[]")):
         wanted.setdefault((one["file"], one["line"]), set()).update(one["arguments"])
-    original = pjit._parse_jit_arguments
     told: List[str] = []
 
-    @functools.wraps(original)
-    def parse(fun: Any, **kwargs: Any) -> Any:
-        code: Any = getattr(fun, "__code__", None)
-        names = wanted.get((code.co_filename, code.co_firstlineno)) if code is not None else None
-        if names:
-            given = kwargs.get("donate_argnames") or ()
-            names = names.union([given] if isinstance(given, str) else given)
-            kwargs["donate_argnames"] = tuple(sorted(names))
-            told.append("%s of %s" % (", ".join(kwargs["donate_argnames"]), code.co_name))
-            agent.record({"type": "switch", "name": "donation", "applied": True, "text": "; ".join(told)})
-        return original(fun, **kwargs)
+    def tell(name: str, arguments: List[str]) -> None:
+        told.append("%s of %s" % (", ".join(arguments), name))
+        agent.record({"type": "switch", "name": "donation", "applied": True, "text": "; ".join(told)})
 
-    pjit._parse_jit_arguments = parse
+    donating.install(pjit, lambda code: wanted.get((code.co_filename, code.co_firstlineno), ()), tell)
