@@ -499,4 +499,4 @@ def test_programs_of_jax(tmp_path: Path) -> None:
     assert made[0][2] == 5 * size and made[0][3] == 5, step
     (oom,) = [f for f in report["findings"] if f["kind"] == "oom"]
     assert oom["line"] == mark["FULL"] and oom["bytes"] == 1 << 45
-    assert f"most was held by script.py:{mark['MAKE']}: 80.0 MiB" in oom["text"]
+    assert f"most is of script.py:{mark['MAKE']}: 80.0 MiB" in oom["text"]

@@ -38,7 +38,7 @@ func readProfiles(in *facts.Facts, profiles map[string]*mem.Profile) profiled {
 		}
 		all.tables = append(all.tables, t)
 		if strings.HasPrefix(file.Name, "oom") && len(groups) > 0 && groups[0].Bytes > 0 {
-			all.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole,
+			all.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive or asked for then, most is of %s: %v.", whole,
 				groups[0].Site.Name, groups[0].Bytes)
 		}
 	}
