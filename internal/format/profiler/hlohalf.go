@@ -86,11 +86,17 @@ func (g *hloGraph) arguments(d *hloDims, name func(instruction uint64) string) (
 			results[of(leaf)]++
 		}
 	}
+	donated := map[uint64]bool{} // whole, by the number of a parameter
+	for _, n := range g.donated {
+		if len(n[3]) == 0 {
+			donated[n.one(2)] = true
+		}
+	}
 	for _, p := range d.entry.parameters {
 		if p == nil {
 			continue
 		}
-		whole := slices.ContainsFunc(g.donated, func(n hloNumbers) bool { return n.one(2) == p.number && len(n[3]) == 0 })
+		whole := donated[p.number]
 		for _, leaf := range p.shape.leaves() {
 			a := hloArgument{shape: leaf, name: name(p.id), state: whole}
 			if results[of(leaf)] > 0 {
