@@ -48,6 +48,9 @@ const (
 const (
 	LoadShared = "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast."
 	ShareFiles = "call torch.multiprocessing.set_sharing_strategy('file_system')"
+
+	// SharedPrefix begins the names of the blocks of shared memory that it sends tensors in.
+	SharedPrefix = "torch_"
 )
 
 // Compile is what compiles a model.

@@ -3,6 +3,7 @@ package sampler
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -27,6 +28,10 @@ func (p *Process) descriptors() map[string]int64 {
 	return fewest(counts)
 }
 
+// sharedPrefix is what a library's blocks of shared memory have in common, as "psm_" of "/dev/shm/psm_1f3a". The
+// names that Python's tempfile makes up begin with "tmp", and may have a "_" anywhere.
+var sharedPrefix = regexp.MustCompile(`^/dev/shm/([A-Za-z]{2,}_)`)
+
 // descriptorKind is "socket" of "socket:[8123]", "/data/*.txt" of "/data/a1.txt", "/dev/shm/* (deleted)" of a file
 // without a name.
 func descriptorKind(target string) string {
@@ -42,6 +47,9 @@ func descriptorKind(target string) string {
 		return path
 	}
 	kind := filepath.Join(filepath.Dir(path), "*"+filepath.Ext(path))
+	if found := sharedPrefix.FindStringSubmatch(path); found != nil && !strings.HasPrefix(found[1], "tmp") {
+		kind = "/dev/shm/" + found[1] + "*"
+	}
 	if gone {
 		kind += deleted
 	}

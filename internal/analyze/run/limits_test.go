@@ -144,6 +144,21 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
+// TestDescriptorAdvice: only PyTorch's own blocks of shared memory are told as what a loader's worker sent.
+func TestDescriptorAdvice(t *testing.T) {
+	for kind, word := range map[string]string{
+		"/dev/shm/torch_* (deleted)": "clone()",
+		"/dev/shm/psm_* (deleted)":   "keeps its memory while it is open",
+		"/dev/shm/* (deleted)":       "keeps its memory while it is open",
+		"socket":                     "one session",
+		"/data/*.txt":                "with open(",
+	} {
+		if got := descriptorAdvice(kind); !strings.Contains(got, word) {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+}
+
 // TestThreads: of the user's, the control group's and the machine's limit the nearest counts.
 func TestThreads(t *testing.T) {
 	run := training(1).run()
