@@ -40,9 +40,9 @@ static uint64_t cost_of(uint64_t ns, uint64_t waiting) {
 void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now, uint64_t waiting) {
     uint64_t cost = cost_of(now - began, waiting);
     uint64_t spent = __atomic_add_fetch(&rate->spent, cost, __ATOMIC_RELAXED);
-    uint64_t mean = get(&rate->mean), age = now - get(&rate->window);
+    uint64_t mean = get(&rate->mean), age = now - get(&rate->window), most = get(&rate->base) * HT_MOST_TIMES;
     if (spent > HT_BUDGET_NS && age < HT_WINDOW_NS) { /* do not wait for the end of the window */
-        set(&rate->mean, ht_mean_within(mean * 2));
+        set(&rate->mean, ht_mean_within(mean * 2 < most ? mean * 2 : most));
         __atomic_store_n(&rate->calm, 0, __ATOMIC_RELAXED);
         next_window(rate, now);
         return;

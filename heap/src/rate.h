@@ -18,6 +18,7 @@ struct ht_rate {
 #define HT_IDLE_NS (HT_CALM_NS / 4) /* below, a burst is over: one window of it is enough */
 #define HT_SAMPLE_CAP_NS 20000u    /* a sample that took longer was interrupted: it counts as this */
 #define HT_CALM_WINDOWS 10u
+#define HT_MOST_TIMES 32u          /* the wanted mean: one sample of more would say nothing of a line */
 #define HT_WHOLE_TIME 65536u       /* the unit of `waiting` */
 #define HT_LEAST_TIME 4096u        /* of it, that a program has a processor: less is not believed */
 

@@ -83,6 +83,9 @@ static void rate_follows_the_budget(void) {
     for (int i = 0; i < 2000; i++, now += 1000000) /* 0.2 % of the time, 1.6 % of an eighth of it */
         ht_rate_spend(&rate, now, now + 2000, HT_WHOLE_TIME / 8 * 7);
     CHECK(rate.mean >= base * 4, "mean %lu of a program that has a processor for an eighth of the time", rate.mean);
+    for (int i = 0; i < 4000; i++, now += 1000)
+        ht_rate_spend(&rate, now, now + 20000, HT_WHOLE_TIME);
+    CHECK(rate.mean == base * HT_MOST_TIMES, "mean %lu of a program that waits nearly always", rate.mean);
     ht_rate_spend(&rate, now, now + 2000, UINT64_MAX); /* the header is shared memory */
     ht_rate_want(&rate, 1 << 20);
     CHECK(rate.mean == 1 << 20, "what the engine asked for");

@@ -153,7 +153,19 @@ func (in *Input) samplingNote(r *report.Part) {
 		in.tracedNote(r, h)
 		return
 	}
-	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at "+
-		"its peak (95 %%).",
-		mem.Bytes(usage.SamplingOf(in.Run, in.Leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
+	mean := mem.Bytes(usage.SamplingOf(in.Run, in.Leader).Mean)
+	distance := fmt.Sprintf("mean distance %v", mean)
+	if at := coarsest(h.Peak.Sites); at > 2*mean {
+		distance += fmt.Sprintf(", at times %v or more, to cost the program little", at)
+	}
+	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (%s; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
+		distance, h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
+}
+
+// coarsest is what one sample stood for, beyond its own size, where that was most.
+func coarsest(sites []mem.SiteUse) (most mem.Bytes) {
+	for _, site := range sites {
+		most = max(most, site.Excess)
+	}
+	return most
 }
