@@ -2,8 +2,12 @@ package frameworks
 
 import (
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 )
 
 // Torch is how recordings and interpreters call PyTorch.
@@ -92,12 +96,28 @@ var torch = Framework{
 	Imagined:    torchImagined,
 }
 
-// torchChanges are what helps most programs: the allocator's setting, fewer bytes a number, less kept for the gradients.
-func torchChanges(Situation) []Change {
-	return []Change{{Kind: "allocator", What: "expandable segments", Setting: "expandable_segments:True"},
-		{Kind: "bf16", What: "bf16 autocast", Switch: "bf16"},
-		{Kind: "checkpointing", What: "activation checkpointing", Switch: "checkpointing"}}
+// torchChanges are what helps most programs: no graphs that are not used, the allocator's setting, fewer bytes a number,
+// less kept for the gradients.
+func torchChanges(s Situation) (changes []Change) {
+	for _, e := range s.Run.Events {
+		if e.Kind != mem.EventUnusedGraphs || e.Where == nil || e.Numbers["used"] > 0 ||
+			strings.Contains(e.Where.File, ",") {
+			continue
+		}
+		line := fmt.Sprintf("%s:%d", path.Base(e.Where.File), e.Where.Line)
+		change := Change{Kind: "no_grad:" + line, Switch: "no_grad:" + line,
+			What: "no graphs at " + line + " (torch.no_grad)"}
+		if !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == change.Kind }) {
+			changes = append(changes, change)
+		}
+	}
+	return append(changes, Change{Kind: "allocator", What: "expandable segments", Setting: "expandable_segments:True"},
+		Change{Kind: "bf16", What: "bf16 autocast", Switch: "bf16"},
+		Change{Kind: "checkpointing", What: "activation checkpointing", Switch: "checkpointing"})
 }
+
+// NoGrad is what computes without saving anything for a backward pass.
+const NoGrad = "torch.no_grad()"
 
 // expandable is the setting by which the caching allocator has few gaps, as the build takes it.
 func expandable(facts map[string]string) string {

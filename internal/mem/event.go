@@ -36,7 +36,8 @@ var textNumbers = map[string][]string{
 	"donation": {"count"}, "cycle": {"count"}, "dataset": {"items"}, "attach": {"age_ns"},
 	EventGarbage: {"often", "device_bytes", "device_often", "collections", "objects", "longest_ns", "spent_ns", "stack",
 		"stack_bytes"},
-	EventSharedLeft: {"blocks", "before_bytes", "before_blocks"},
+	EventUnusedGraphs: {"count", "at_once", "used"},
+	EventSharedLeft:   {"blocks", "before_bytes", "before_blocks"},
 }
 
 // withNumbers is an event as it is recorded now: what was an integer in words is one. A number that is none is left out.
@@ -80,6 +81,11 @@ const EventSharedLeft = "shared-left"
 // numbers those of devices, how often a quarter of that or more, and the stack that allocated most of it. A later one of a
 // process replaces the earlier.
 const EventGarbage = "garbage"
+
+// EventUnusedGraphs is the kind of an event that says how many forward passes of a line saved tensors for a backward pass
+// that never came; as numbers also how many such graphs were there at once, and how many of the line were used. A later
+// one of the same line replaces the earlier.
+const EventUnusedGraphs = "unused_graphs"
 
 func (Event) frame() {}
 

@@ -123,6 +123,7 @@ type message struct {
 	Count  uint64       `json:"count"`
 	LastNS mem.Optional `json:"last_ns"`
 	Shapes mem.Optional `json:"shapes"`
+	Used   mem.Optional `json:"used"`
 	MaxRSS mem.Optional `json:"maxrss_bytes"`
 	CPU    mem.Optional `json:"cpu_ns"`
 
@@ -269,6 +270,9 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Bytes = m.Bytes
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument)
 		event.Numbers = numbers(m.counted())
+	case mem.EventUnusedGraphs:
+		event.Facts = facts("class", m.Class, "mode", m.Kind)
+		event.Numbers = numbers(m.counted(), number{"at_once", mem.Some(m.Items)}, number{"used", m.Used})
 	case "cycle":
 		event.Facts = facts("class", m.Class, "name", mem.MaskText(m.Name))
 		event.Numbers = numbers(m.counted())

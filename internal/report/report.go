@@ -191,6 +191,7 @@ const (
 	KindLoading       = "loading"  // every rank loads what one could
 	KindTracing       = "tracing"  // a framework traces or compiles a function again and again
 	KindDonation      = "donation" // a compiled function could write its outputs over its arguments
+	KindGraphs        = "graphs"   // forward passes saved tensors for a backward pass that never came
 	KindCycles        = "cycles"   // reference cycles keep memory until Python's collector runs
 	KindCopies        = "copies"   // forked workers copy memory of their parent, page by page
 	KindResource      = "resource" // something else than memory of which there is only so much: open files, threads

@@ -162,7 +162,8 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	}
 	if g.whole > 0 {
 		fmt.Fprintf(&b, " As a whole the process grows by %v a %s (%s): the rest is in mappings, between blocks in "+
-			"malloc's arenas, at lines that keep too little each to be told, or %s.", bytesPer(g.whole), g.unit(), mem.Measured, in.unseen(g))
+			"malloc's arenas, at lines that keep too little each to be told, or %s.",
+			bytesPer(g.whole), g.unit(), mem.Measured, in.unseen(g))
 	}
 	b.WriteString(in.sinceSteps(g))
 	b.WriteString(in.boundWords(g))

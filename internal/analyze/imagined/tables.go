@@ -35,7 +35,7 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 		if v.ByStack > 0 {
 			note := fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it alone", v.ByStack)
 			if v.Serving == nil {
-				note += ": no step had shown the model's phases yet"
+				note += ": the model's phases were not recorded as they were allocated"
 			}
 			r.Notes = append(r.Notes, note+".")
 		}

@@ -158,8 +158,8 @@ func (in *Input) samplingNote(r *report.Part) {
 	if at := coarsest(h.Peak.Sites); at > 2*mean {
 		distance += fmt.Sprintf(", at times %v or more, to cost the program little", at)
 	}
-	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (%s; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
-		distance, h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
+	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (%s; blocks of 4 MiB and more all): %v ± %v at its peak "+
+		"(95 %%).", distance, h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
 }
 
 // coarsest is what one sample stood for, beyond its own size, where that was most.

@@ -83,8 +83,9 @@ func (in *Input) supplies() (all []supply) {
 	add(supply{name: sharedMemory, use: in.Find(0, mem.SeriesShmUsed), limit: shared, source: source, least: facts.LeastTotal,
 		whose: "the machine, whichever program has it,",
 		ended: "No space left on device",
-		advice: "Remove what is no longer needed (a file, or by unlink() a multiprocessing.shared_memory.SharedMemory), and " +
-			"close it in each process: only both give its memory back. In a container, --shm-size sets how much there is."})
+		advice: "Remove what is no longer needed (a file, or by unlink() a multiprocessing.shared_memory.SharedMemory), " +
+			"and close it in each process: only both give its memory back. In a container, --shm-size sets how much " +
+			"there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {
 			s.used = s.use.At(in.untilEnd(cmp.Or(s.process, in.Leader))).Or(s.use.Values[0])
@@ -351,11 +352,11 @@ func descriptorName(kind string) string {
 func descriptorAdvice(kind string) string {
 	switch {
 	case strings.HasPrefix(kind, "/dev/shm/"+frameworks.SharedPrefix):
-		return "Each tensor that another process sent, as a loader's worker does, holds a file of shared memory open while " +
-			"it is kept: keep a clone() of it, or " + frameworks.ShareFiles + "."
+		return "Each tensor that another process sent, as a loader's worker does, holds a file of shared memory open " +
+			"while it is kept: keep a clone() of it, or " + frameworks.ShareFiles + "."
 	case strings.HasPrefix(kind, "/dev/shm/") && strings.HasSuffix(kind, "(deleted)"):
-		return "A file of shared memory that was removed keeps its memory while it is open: close it when it is no longer " +
-			"needed."
+		return "A file of shared memory that was removed keeps its memory while it is open: close it when it is no " +
+			"longer needed."
 	case kind == "socket":
 		return "Close each connection, or use one session or pool for all requests."
 	case kind == "pipe":

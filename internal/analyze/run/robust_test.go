@@ -50,7 +50,8 @@ func nonsense(rng *rand.Rand) *mem.Run {
 	}
 	id := func() uint32 { return rng.Uint32N(4) }
 	phase := func() mem.Phase { return mem.Phases[rng.IntN(len(mem.Phases))] }
-	kinds := []string{"oom", "kill", "alert", "unobserved", "drop", "exception", "traced", "program", "donation"}
+	kinds := []string{"oom", "kill", "alert", "unobserved", "drop", "exception", "traced", "program", "donation",
+		mem.EventUnusedGraphs}
 	frame := func() mem.Frame {
 		switch rng.IntN(16) {
 		case 0:

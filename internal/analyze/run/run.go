@@ -86,6 +86,7 @@ var All = []func(*Input) report.Part{
 	devices,     // what the devices say against what the allocator says
 	snapshots,   // who held a device's memory when a snapshot was taken
 	arrays,      // which lines made the arrays that were alive when a framework wrote a profile
+	graphs,      // forward passes that saved for a backward pass that never came
 	programs,    // what each compiled function needs, and what it could do without
 	traced,      // which functions are traced or compiled again and again
 	outOfMemory, // where and why memory ran out

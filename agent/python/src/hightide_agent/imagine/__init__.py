@@ -107,7 +107,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     part(agent, "copies", lambda: copies.install(agent, parts.torch, device, switch))
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
     watch("torch._dynamo", lambda module: agent.fact("imports", module.__name__))
-    seen = coverage.Coverage(training, parts.torch)
+    seen = coverage.Coverage(training, parts.torch, parts.roots.unused)
     part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     goals = reach.Reach(training, seen, parts.torch)
     part(agent, "goals", lambda: goals.install(watch))

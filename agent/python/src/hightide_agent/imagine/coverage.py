@@ -29,7 +29,8 @@ SAVES = re.compile(r"\bsave ?\(|save_%s|checkpoint(?!ing)|state_dict ?\(\)" % SE
 class Coverage:
     """Which phases were seen, and what the loaders gave."""
 
-    def __init__(self, training: Training, torch: Any) -> None:
+    def __init__(self, training: Training, torch: Any, unused: Any) -> None:
+        self.unused = unused  # forward passes that no backward used: they evaluate, in whatever mode
         self.agent = training.agent
         self.tensor = torch.Tensor
         self.seen = {EVALUATION: 0, CHECKPOINT: 0}
@@ -68,7 +69,7 @@ class Coverage:
         """Say what was not reached; called when the training is ended by us."""
         if not self.seen[EVALUATION] and self._has(EVAL_MODE, "eval_strategy"):
             self._say("evaluation", "no evaluation ran before the end: what it takes is not in these figures")
-        elif not self.seen[EVALUATION] and self._has(EVALUATES, "eval_strategy"):
+        elif not self.seen[EVALUATION] and not self.unused.evaluates() and self._has(EVALUATES, "eval_strategy"):
             self._say("evaluation", "no module was in eval mode before the end: what is evaluated without it, as under "
                       "no_grad, is not told from the rest", perhaps=True)  # fmt: skip
         if not self.seen[CHECKPOINT] and self._has(SAVES, "save_strategy"):

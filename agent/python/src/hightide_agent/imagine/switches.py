@@ -1,4 +1,5 @@
-"""What-ifs that need no change of the script: mixed precision, activation checkpointing, another kernel of attention.
+"""What-ifs that need no change of the script: mixed precision, activation checkpointing, another kernel of attention,
+no graphs of a line's passes.
 
 Each is a row of SWITCHES. What is done at calls is done at calls from outside of a module that has parameters on a
 device, which is where a script would have done it. What was done, or why not, is a `switch` record.
@@ -9,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from typing import Any, Callable, ContextManager, Dict, List
 
 from ..agent import Agent
+from ..places import caller
 from ..serving import ENGINE
 
 Tell = Callable[[bool, str], None]  # whether the switch was applied, and how, or why not
@@ -82,7 +85,20 @@ def _checkpointing(torch: Any, _: str, tell: Tell, calls: Calls) -> None:
     calls.training.append(training)
 
 
-SWITCHES = {"attention": _attention, "bf16": _bf16, "checkpointing": _checkpointing}
+def _no_grad(torch: Any, line: str, tell: Tell, calls: Calls) -> None:
+    """No graph of what this line calls: `file.py:12`."""
+
+    def around(module: Any) -> ContextManager[Any]:
+        file, number, _ = caller(sys._getframe())
+        if "%s:%d" % (os.path.basename(file), number) != line:
+            return contextlib.nullcontext()
+        tell(True, "%s called under no_grad" % type(module).__name__)
+        return torch.no_grad()  # type: ignore[no-any-return]
+
+    calls.around.append(around)
+
+
+SWITCHES = {"attention": _attention, "bf16": _bf16, "checkpointing": _checkpointing, "no_grad": _no_grad}
 
 ATTENTION = {"flash": "flash", "efficient": "mem_efficient", "math": "math", "cudnn": "cudnn"}
 

@@ -14,6 +14,7 @@ do, so after the first steps they are on only in as many as SHARE of the time al
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from contextlib import nullcontext
 from typing import Any, Callable, Iterator, List, Optional
@@ -21,6 +22,7 @@ from typing import Any, Callable, Iterator, List, Optional
 from .. import collected
 from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER
 from ..training import Training
+from .unused import Unused
 
 MAX_ROOTS = 8
 MAX_CHILDREN = 64  # of one root
@@ -44,11 +46,11 @@ class _Hook:
         self.function = function
         self.key = key
 
-    def __call__(self, module: Any, *_: Any) -> None:
+    def __call__(self, module: Any, *given: Any) -> None:
         if self.torch_compiler is not None and self.torch_compiler.is_compiling():
             return
         if self.owner() is module:
-            self.function(module, self.key)
+            self.function(module, self.key, given[-1])
 
     def __reduce__(self) -> Any:
         return getattr, (nullcontext(), "__exit__")  # takes any arguments, returns None
@@ -84,6 +86,8 @@ class Roots:
         self._phase = FORWARD
         self._opened_by_child = 0
         self._in_train = False
+        self.unused = Unused(training, torch)
+        self.imagined = os.environ.get("HIGHTIDE_IMAGINE") == "1"  # where a step's time says nothing, each pass is seen
         compiler = getattr(torch, "compiler", None)
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
         tracker.at_recording.append(self._record)
@@ -250,9 +254,10 @@ class Roots:
         for root in self.roots:
             if on:
                 self._hook(root)
-            else:
+                continue
+            if not self.imagined:
                 self._unhook(root.handles)
-                self._unhook(root.child_handles)
+            self._unhook(root.child_handles)
 
     def _pace(self, step: int) -> int:
         """At the end of a step: decide whether the next one, if it is recorded, records the children."""
@@ -270,7 +275,7 @@ class Roots:
             return every
         return every * max(1, int(children * CHILD_NS / (SHARE * duration * every) + 0.999))
 
-    def _enter_root(self, module: Any, root: Root) -> None:
+    def _enter_root(self, module: Any, root: Root, _: Any) -> None:
         tracker = self.tracker
         if self._active is root or not (tracker.inside(FORWARD) or tracker.inside(EVALUATION)):
             if tracker.inside(self._phase):  # an exception kept it from being left
@@ -282,14 +287,18 @@ class Roots:
         if root.number != 1:
             tracker.enter(MODULE, root.number)
 
-    def _leave_root(self, module: Any, root: Root) -> None:
+    def _leave_root(self, module: Any, root: Root, result: Any) -> None:
         if root.number != 1:
             self.tracker.leave(MODULE, root.number)
         if self._active is root:
             self._active = None
             self.tracker.leave(self._phase)
+            try:
+                self.unused.passed(module, result)
+            except Exception as error:
+                self.agent.log("could not look at what a forward pass saves", error)
 
-    def _enter_child(self, child: Any, key: tuple[Root, int]) -> None:
+    def _enter_child(self, child: Any, key: tuple[Root, int], _: Any) -> None:
         tracker = self.tracker
         if not tracker.inside(FORWARD) and not tracker.inside(EVALUATION):
             # The root's own call was not made: a training_step that calls its parts.
@@ -297,7 +306,7 @@ class Roots:
             self._opened_by_child = key[1]
         tracker.enter(MODULE, key[1])
 
-    def _leave_child(self, child: Any, key: tuple[Root, int]) -> None:
+    def _leave_child(self, child: Any, key: tuple[Root, int], _: Any) -> None:
         self.tracker.leave(MODULE, key[1])
         if self._opened_by_child == key[1]:
             self._opened_by_child = 0
