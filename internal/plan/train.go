@@ -232,10 +232,10 @@ func (f *facts) activations(tokens int64) Estimate {
 }
 
 // logits are the outputs of all tokens with the loss of them: in 16 bits, in 32 for the loss, and their gradients. The
-// least is with a fused loss.
+// least is with a loss that never has all of them, as TRL's and fused ones.
 func (f *facts) logits(tokens int64) Estimate {
 	n := float64(tokens * int64(f.shape.Vocabulary))
-	return Estimate{mem.Rounded(2 * n), mem.Rounded(12 * n), mem.Rounded(14 * n)}
+	return Estimate{0, mem.Rounded(12 * n), mem.Rounded(14 * n)}
 }
 
 // What a caching allocator keeps beyond what is allocated, as a part of that.

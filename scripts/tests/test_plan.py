@@ -24,6 +24,7 @@ CONFIG = {
     "architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
 }  # fmt: skip
 SEQ, BATCH = 512, 4
+MASK = 6  # bytes at most for each two tokens of a batch that is one row
 
 TRAINER = """
 import sys, torch, transformers
@@ -82,6 +83,19 @@ arguments = GRPOConfig(per_device_train_batch_size=%d, num_generations=%d, max_c
 GRPOTrainer(model=model, reward_funcs=lambda completions, **_: [0.0] * len(completions), args=arguments,
             train_dataset=rows, processing_class=tokenizer).train()
 """ % (GROUP_SEQ - ANSWER, GROUP, GROUP, ANSWER)
+TUNING = """
+from trl import SFTConfig, SFTTrainer
+adapters = None
+if sys.argv[2] == "lora":
+    import peft
+    model = model.to(torch.bfloat16)
+    adapters = peft.LoraConfig(r=16, target_modules="all-linear", task_type="CAUSAL_LM")
+how = sys.argv[3]
+rows = Dataset.from_list([{"text": words(600 if how == "full rows" else 40 + 37 * i %% 450)} for i in range(400)])
+packing = {} if how == "full rows" else {"packing": True, "packing_strategy": how}
+arguments = SFTConfig(per_device_train_batch_size=%d, max_length=%d, **packing, **usual)
+SFTTrainer(model=model, args=arguments, train_dataset=rows, processing_class=tokenizer, peft_config=adapters).train()
+""" % (BATCH, SEQ)
 SAVE = """
 import sys, torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -168,6 +182,18 @@ def test_trl_takes_what_the_users_own_script_takes(model: Path, use: str, progra
     """With a frozen reference; and with answers that the model writes itself, in the script each token after the other."""
     words = ("--for", use, "--seq", str(seq), "--batch", str(batch))
     holds(model, words, run_on_an_l4(model, *words), imagined(model, TOKENS + program))
+
+
+@pytest.mark.parametrize(("use", "strategies"), [("full", ["bfd"]), ("lora", ["full rows", "wrapped", "bfd"])])
+def test_packed_rows_take_what_full_ones_take(model: Path, use: str, strategies: "list[str]") -> None:
+    """TRL's SFTTrainer fills rows as they are planned, and what it takes lies between the estimate's ends. Best fit makes
+    one row of a batch, for which SDPA has a mask."""
+    least, most = estimated(model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH))
+    held = {how: imagined(model, TOKENS + TUNING, use, how) for how in strategies}
+    assert all(least <= own <= most for own in held.values()), (least, held, most)
+    if len(held) > 1:
+        full, wrapped, fitted = held.values()
+        assert abs(wrapped / full - 1) < 0.002 and wrapped < fitted < wrapped + MASK * (BATCH * SEQ) ** 2, held
 
 
 @pytest.mark.parametrize(
