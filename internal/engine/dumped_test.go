@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hightide/internal/analyze/trace"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -59,5 +60,17 @@ func TestFolderOfPrograms(t *testing.T) {
 	if _, err := e.Explain(t.Context(), []string{t.TempDir()}, trace.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "is a folder without a recording") {
 		t.Errorf("an empty folder: %v", err)
+	}
+	dumped := t.TempDir()
+	file := filepath.Join(dumped, "module_0007.jit_step.sm_8.0_gpu_after_optimizations-buffer-assignment.txt")
+	if err := os.WriteFile(file, []byte("BufferAssignment:\nallocation 0: size 8192:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dumped, file} {
+		_, err := e.Explain(t.Context(), []string{name}, trace.Options{})
+		if err == nil || !strings.Contains(err.Error(), "as text") ||
+			!strings.Contains(fail.Hint(err), "xla_dump_hlo_as_proto") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

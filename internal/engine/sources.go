@@ -55,6 +55,9 @@ func (e *Engine) source(ctx context.Context, ref string) (*source, error) {
 	}
 	if isFile(ref) {
 		document, err := e.document(ctx, ref)
+		if errors.Is(err, format.ErrUnknown) && isProgramText(ref) {
+			err = textAlone("%s is a program of XLA as text", ref)
+		}
 		return &source{Document: document, ref: ref, open: beside(ref)}, err
 	}
 	if program, err := e.dumped(ctx, ref); program != nil || err != nil {
@@ -520,14 +523,26 @@ const (
 	programsRead  = 500                          // of a folder, those of the largest files
 )
 
+// isProgramText knows what XLA dumps of a program where it was not asked for protos.
+func isProgramText(name string) bool {
+	_, ending, _ := strings.Cut(name, strings.TrimSuffix(programEnding, ".hlo.pb"))
+	return ending == ".txt" || ending == "-buffer-assignment.txt"
+}
+
+func textAlone(text, name string) error {
+	return fail.Input(`dump again with XLA_FLAGS="--xla_dump_to=FOLDER --xla_dump_hlo_as_proto"`,
+		text+", and of those the protos are read", name)
+}
+
 // dumped reads the program of a folder that needs the most; nil: it has none, or is no folder.
 func (e *Engine) dumped(ctx context.Context, folder string) (*source, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, nil // it is told of as anything else that cannot be read
 	}
-	size := map[string]int64{}
+	size, texts := map[string]int64{}, false
 	for _, entry := range entries {
+		texts = texts || isProgramText(entry.Name())
 		info, err := entry.Info()
 		if err == nil && strings.HasSuffix(entry.Name(), programEnding) && info.Mode().IsRegular() {
 			size[entry.Name()] = info.Size()
@@ -554,6 +569,9 @@ func (e *Engine) dumped(ctx context.Context, folder string) (*source, error) {
 	if most == nil {
 		if len(names) > 0 {
 			return nil, failed
+		}
+		if texts {
+			return nil, textAlone("%s has programs of XLA as text alone", folder)
 		}
 		return nil, nil
 	}
