@@ -35,6 +35,10 @@ command that says it by a flag or by {batch}. --goal cost takes the cheapest of 
 
 hightide run --plan hightide.plan.toml -- COMMAND applies the plan for real, imagine --plan imagines it.
 
+Of an LLM server (vllm serve, sglang.launch_server) the settings of its engine are tried instead: the answer
+is the flags by which it serves --users of --tokens each, or else holds more tokens and is no slower.
+No plan is written. --allow kv_fp8 has its KV cache in 8 bits, --gpus 2 has two GPUs share each layer.
+
 Exit codes: 0 a plan, or it fits as it is; 1 no plan that was tried reaches the goal; 2 wrong usage;
 3 no such GPU, or the program gives no verdict or is no training of PyTorch or JAX; 4 this machine or this
 framework cannot imagine.`,
@@ -43,6 +47,7 @@ framework cannot imagine.`,
   hightide tune --gpu a10 --goal batch -- python train.py --batch-size 32
   hightide tune --gpu t4,a10,rtx4090 --goal cost -- python train.py
   hightide tune --goal cost --instances -- python train.py
+  hightide tune --gpu a10 --users 20 --tokens 4096 -- vllm serve MODEL
   hightide tune --gpu a10 --allow bf16 -o a10.plan.toml -- python train.py`,
 	}, &tuneOptions{})
 }
@@ -77,7 +82,7 @@ func (o *tuneOptions) run(a *app, c *cobra.Command, args []string) (err error) {
 	if err := a.tellFound(result, o.quiet, o.json); err != nil {
 		return err
 	}
-	if result.Recommended == nil {
+	if !result.Reached() {
 		return exitStatus(exitDoesNotFit)
 	}
 	return nil

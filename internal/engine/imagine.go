@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,6 +141,9 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	if o.Serves() != "" {
+		return e.tuneServer(ctx, &o)
+	}
 	if !o.Dry {
 		if err := files.CheckFolder(o.Output, "the plan"); err != nil {
 			return nil, err
@@ -178,6 +182,84 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 		p.File = path
 	}
 	return result, nil
+}
+
+// tuneServer finds the settings by which an LLM server holds what it is to hold.
+func (e *Engine) tuneServer(ctx context.Context, o *tune.Options) (*tune.Result, error) {
+	began, count := e.Runtime.Time(), imagine.SharedBy(o.Command)
+	if o.GPUs > 0 && o.GPUs < count {
+		return nil, fail.Usage("as in --gpus 2", "the command shares each layer among %d GPUs, and --gpus says %d", count,
+			o.GPUs)
+	}
+	s, err := e.imagineSession(ctx, &ImagineOptions{
+		RunOptions: RunOptions{Options: observe.Options{Command: o.Command, Env: o.Env, Events: o.Events}},
+		Options: imagine.Options{GPU: o.GPU, GPUs: count, Catalogue: o.Catalogue, Memory: o.Memory, Users: o.Users,
+			Tokens: o.Tokens}})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Runtime.TuneTo(launch.Recording)()
+	s.Base.ID = "tune"
+	var first *imagine.Result
+	result, err := tune.Serve(ctx, *o, tune.ServerHost{
+		Start: func(ctx context.Context) (start *tune.Start, err error) {
+			first, err = s.Start(ctx)
+			return startOf(first), err
+		},
+		Settings: func() (must, list []tune.Setting) {
+			needed, others := s.SettingsOf(first, slices.Contains(o.Allow, tune.EightBits), max(o.GPUs, count))
+			return tuneSettings(needed), tuneSettings(others)
+		},
+		Try: func(ctx context.Context, sets [][]tune.Setting) []*tune.Start {
+			lists := make([][]imagine.Setting, len(sets))
+			for i, set := range sets {
+				lists[i] = imagineSettings(set)
+			}
+			starts := make([]*tune.Start, len(sets))
+			for i, r := range s.TrySettings(ctx, lists) {
+				starts[i] = startOf(r)
+			}
+			return starts
+		},
+		Whole: func(ctx context.Context, set []tune.Setting) (*tune.Start, error) {
+			r, err := s.TryWhole(ctx, imagineSettings(set))
+			return startOf(r), err
+		},
+		Command: func(set []tune.Setting) []string {
+			return slices.Concat(o.Command, imagine.FlagsOf(imagineSettings(set)))
+		},
+	})
+	result.Notes = append(result.Notes, s.Notes...)
+	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
+	return result, err
+}
+
+// startOf is what a tune reads of a server's start.
+func startOf(r *imagine.Result) *tune.Start {
+	if r == nil {
+		return nil
+	}
+	start := &tune.Start{GPUVerdict: r.Noted(), How: r.How}
+	if v := r.Serving; v != nil {
+		start.Figures, start.Engine, start.Version, start.Ready = v.ServingFigures, v.Engine, v.Version, v.Ready
+	}
+	return start
+}
+
+func tuneSettings(list []imagine.Setting) []tune.Setting {
+	all := make([]tune.Setting, len(list))
+	for i, one := range list {
+		all[i] = tune.Setting(one)
+	}
+	return all
+}
+
+func imagineSettings(list []tune.Setting) []imagine.Setting {
+	all := make([]imagine.Setting, len(list))
+	for i, one := range list {
+		all[i] = imagine.Setting(one)
+	}
+	return all
 }
 
 // opening is where a command runs on a GPU; with a batch, that is what the program's own trainer makes.

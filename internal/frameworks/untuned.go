@@ -6,9 +6,9 @@ var others = []string{"vllm", "sglang", JAX, "tensorflow"}
 // Untuned says of each that levers are not made for why it is refused, and what can be done instead.
 var Untuned = map[string]struct{ Says, Instead string }{
 	"vllm": {"levers change trainings, and this program serves with vLLM",
-		"--max-model-len, --kv-cache-dtype fp8 and --tensor-parallel-size change what it takes; hightide imagine runs each"},
+		"hightide tune -- vllm serve MODEL tries settings of the engine, and of a script hightide imagine --vary"},
 	"sglang": {"levers change trainings, and this program serves with SGLang",
-		"--context-length, --kv-cache-dtype fp8_e5m2 and --tp-size change what it takes; hightide imagine runs each"},
+		"hightide tune -- python -m sglang.launch_server tries settings of the engine; of a script hightide imagine --vary"},
 	"tensorflow": {"levers are made for PyTorch and JAX, and this program computes with TensorFlow",
 		"tf.recompute_grad computes activations again, and a smaller batch keeps fewer; hightide imagine runs each"},
 }

@@ -1,10 +1,11 @@
 package imagine
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"hightide/internal/frameworks"
 )
 
 // Served is what the command of an LLM server says of what decides its memory.
@@ -23,23 +24,19 @@ var changing = []string{"quantization", "q", "dtype", "cpu-offload-gb", "hf-over
 	"pp-size", "dp-size", "ep-size", "json-model-override-args", "max-total-tokens", "modelopt-quant", "torchao-config",
 	"speculative-algorithm", "enable-dp-attention", "nnodes", "swa-full-tokens-ratio"}
 
-// openaiServer is the module of vLLM's server, as it was started before `vllm serve`.
-const openaiServer = "vllm.entrypoints.openai.api_server"
-
 // mostByDefault is the share that vLLM 0.33 takes where none is given; 0.11 takes 0.9.
 const mostByDefault = 0.92
 
-// ServedBy reads the commands `vllm serve MODEL …`, `python -m vllm.entrypoints.openai.api_server --model MODEL …` and
-// `python -m sglang.launch_server --model-path MODEL …`; false: it is another, or says what is not followed here.
+// ServedBy reads the command of an LLM server, see frameworks.ServerOf; false: it is another, or says what is not
+// followed here.
 func ServedBy(command []string) (s Served, ok bool) {
-	words := []string(nil)
-	if at := slices.Index(command, "serve"); at > 0 && filepath.Base(command[at-1]) == "vllm" {
-		words, s.Utilization = command[at+1:], mostByDefault
-	} else if at := slices.Index(command, openaiServer); at > 1 && command[at-1] == "-m" {
-		words, s.Utilization = command[at+1:], mostByDefault
-	} else if at := slices.Index(command, "sglang.launch_server"); at > 1 && command[at-1] == "-m" {
-		words, s.SGLang, s.Utilization = command[at+1:], true, 1 // its share follows from the GPU and from other settings
-	} else {
+	engine, words := frameworks.ServerOf(command)
+	switch engine {
+	case "vLLM":
+		s.Utilization = mostByDefault
+	case "SGLang":
+		s.SGLang, s.Utilization = true, 1 // its share follows from the GPU and from other settings
+	default:
 		return s, false
 	}
 	s.GPUs = 1
@@ -69,4 +66,21 @@ func ServedBy(command []string) (s Served, ok bool) {
 		}
 	}
 	return s, s.Model != ""
+}
+
+// SharedBy is among how many GPUs a server's command shares each layer; 1 where it does not say.
+func SharedBy(command []string) int {
+	_, words := frameworks.ServerOf(command)
+	for i, word := range words {
+		name, value, given := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
+		if !given && i+1 < len(words) {
+			value = words[i+1]
+		}
+		if name := strings.TrimLeft(name, "-"); name == "tensor-parallel-size" || name == "tp-size" || name == "tp" {
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 1
 }

@@ -123,6 +123,7 @@ type settings struct {
 	engine  string
 	version string
 	lack    mem.Bytes // of a start that fails after it has its KV cache; 0: not known
+	users   int64     // sequences that are to run at once at least
 	list    []attempt
 }
 
@@ -216,8 +217,8 @@ func (s *settings) smaller(v *report.Serving) {
 	if fewer := max(batched/4, least); batched > 0 && fewer < batched {
 		s.number("max_num_batched_tokens", "--max-num-batched-tokens", fewer)
 	}
-	if sequences >= 8 {
-		s.number("max_num_seqs", "--max-num-seqs", sequences/4)
+	if fewer := max(sequences/4, s.users); sequences >= 8 && fewer < sequences {
+		s.number("max_num_seqs", "--max-num-seqs", fewer)
 	}
 }
 

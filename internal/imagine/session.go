@@ -96,6 +96,8 @@ type Session struct {
 	imports    []string          // what the first run imported of what takes long
 	asNeeded   map[string]string // of the program's framework, once it was seen with plenty of memory
 	began      time.Time
+	// largestPrompt is a request by which a server takes what it takes at most beside its share; "": it has it already.
+	largestPrompt string
 
 	lock      sync.Mutex // of the two below
 	done, all int
@@ -192,13 +194,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 	if main.interrupted() || ctx.Err() != nil {
 		return nil
 	}
-	s.serves = main.Serving != nil
-	s.unforkable = s.serves && main.Serving.Engine != "vLLM" // others' processes are started anew
-	for _, p := range main.run.Processes {
-		if name := p.Facts["imports"]; name != "" {
-			s.imports = []string{name}
-		}
-	}
+	s.knows(main)
 	add := func(set mem.TrialSet, tries ...mem.Try) {
 		for _, try := range tries {
 			trials = append(trials, mem.Trial{Set: set, Try: try})
@@ -226,6 +222,22 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		add(mem.TrialVariation, s.vary(ctx, t, main)...)
 	}
 	return trials
+}
+
+// knows takes from a first run how the others are started.
+func (s *Session) knows(r *Result) {
+	s.serves = r.Serving != nil
+	s.unforkable = s.serves && r.Serving.Engine != "vLLM" // others' processes are started anew
+	if s.serves && r.Serving.Engine == "SGLang" {         // takes activations once it is asked, beside its share
+		if most := min(r.Serving.MaxBatched.Or(0), r.Serving.MaxModelLen.Or(0)-2); most > 0 {
+			s.largestPrompt = fmt.Sprintf("1x%d+2", most)
+		}
+	}
+	for _, p := range r.run.Processes {
+		if name := p.Facts["imports"]; name != "" {
+			s.imports = []string{name}
+		}
+	}
 }
 
 // interrupted says that somebody ended the run. A server that lacks memory may send itself SIGKILL, as SGLang does.

@@ -23,6 +23,7 @@ type tuneAnswer struct {
 	PatchFolder string            `json:"patch_folder,omitempty" jsonschema:"where git apply takes it"`
 	PatchSays   string            `json:"patch_says,omitempty" jsonschema:"the peak of the copy beside the plan's, and what was not written"`
 	Refused     map[string]string `json:"refused,omitempty" jsonschema:"levers that cannot be used, and why"`
+	Server      *tune.Server      `json:"server,omitempty" jsonschema:"of an LLM server: the settings that were tried, and the command that is recommended"`
 	Runs        int               `json:"imagined_runs"`
 	Notes       []string          `json:"notes"`
 }
@@ -60,7 +61,7 @@ var tuneRun = tool[json.RawMessage, tuneAnswer]{
 
 func tuned(r *tune.Result) tuneAnswer {
 	a := tuneAnswer{Label: r.Label, GPU: r.GPU, Total: r.Total, Need: r.Need, Sentence: r.Answer, Frontier: []tunePoint{},
-		Refused: r.Refused, Runs: r.Runs, Notes: r.Notes}
+		Refused: r.Refused, Server: r.Server, Runs: r.Runs, Notes: r.Notes}
 	for i, p := range r.Points {
 		if i == 0 || p.Best || p.Plan == r.Recommended {
 			a.Frontier = append(a.Frontier, tunePoint{p.What, p.Verdict.Verdict, p.Verdict.Used, p.Plan.Planned.Recomputed,

@@ -46,8 +46,12 @@ func (o tuneOutcome) ended() mem.Ending {
 	switch {
 	case !o.whole:
 		return mem.Ending{}
-	case o.Recommended == nil:
+	case !o.Reached() && o.Server != nil:
+		return mem.Ending{Kind: mem.EndOOM, Text: "no settings reach the goal"}
+	case !o.Reached():
 		return mem.Ending{Kind: mem.EndOOM, Text: "no plan reaches the goal"}
+	case o.Server != nil:
+		return facts.EndOf(o.Result.Verdict)
 	case len(o.Recommended.Levers) == 0:
 		return facts.EndOf(o.Result.Verdict)
 	}

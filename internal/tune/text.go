@@ -177,6 +177,9 @@ func (r *Result) Table() *report.Table {
 
 // Text is the table, what could not be used, and the recommendation as the last sentence.
 func (r *Result) Text(o report.TextOptions) string {
+	if r.Server != nil {
+		return r.Server.text(r, o)
+	}
 	var b strings.Builder
 	b.WriteString(r.Table().Text(o))
 	for _, name := range slices.Sorted(maps.Keys(r.Refused)) {

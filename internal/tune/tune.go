@@ -17,6 +17,7 @@ import (
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/options"
@@ -48,6 +49,8 @@ type Options struct {
 	Output    string    // where the plan is written; "": levers.File
 	Patch     bool      // write the plan as a change of the program's own files too
 	Dry       bool      // write no file
+	Users     int       // of an LLM server: sequences that it runs at once
+	Tokens    int       // and how long each is; 0: the greatest length
 
 	Events event.Sink
 }
@@ -76,8 +79,12 @@ func (o *Options) Settings() options.List {
 		{Name: "instances", Help: "with --goal cost: the cheapest machine that a cloud rents, in place of GPUs", To: &o.Instances,
 			Label: "Machines to rent"},
 		{Name: "allow", Help: "`lever` of PyTorch that changes numbers and may be used all the same: " +
-			strings.Join(Changing(), ", ") + "; several with commas",
-			To: &o.Allow, Commas: true, Among: Changing(), Label: "Allow", Example: "bf16"},
+			strings.Join(Changing(), ", ") + ", and of an LLM server " + EightBits + "; several with commas",
+			To: &o.Allow, Commas: true, Among: append(Changing(), EightBits), Label: "Allow", Example: "bf16"},
+		{Name: "users", Help: "of an LLM server: `number` of sequences that it is to run at once", To: &o.Users,
+			Least: 1, Label: "Users", Example: "20"},
+		{Name: "tokens", Help: "with --users: `number` of tokens of each sequence, prompt and answer together",
+			To: &o.Tokens, Least: 1, Label: "Tokens of each", Example: "8192"},
 		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File,
 			Not: options.CommandOnly, Why: "the page and an assistant get the plan's text"},
 		{Name: "patch", Help: "write the plan as a change of the program's own files too, applied to a copy and imagined: a " +
@@ -99,6 +106,13 @@ func Changing() (names []string) {
 // Check refuses settings that make no sense.
 func (o *Options) Check() error {
 	o.Settings().Fill()
+	if engine := o.Serves(); engine != "" {
+		return o.checkServer(engine)
+	}
+	if o.Users > 0 || o.Tokens > 0 {
+		return fail.Usage("as in -- vllm serve MODEL",
+			"--users and --tokens are asked of an LLM server, and this command starts none")
+	}
 	for _, name := range o.Allow {
 		said := strings.ReplaceAll(strings.ToLower(name), "-", "")
 		if name != levers.Eight && strings.Contains(said, "8bit") {
@@ -106,7 +120,7 @@ func (o *Options) Check() error {
 				"--allow %s: there is no such lever", name)
 		}
 		if strings.Contains(strings.ToLower(name), "fp8") {
-			return fail.Usage("of an LLM server: hightide imagine --vary tries its KV cache in fp8",
+			return fail.Usage("as in --allow "+EightBits+" -- vllm serve MODEL",
 				"--allow %s: a training keeps no cache", name)
 		}
 		if strings.EqualFold(name, "tf32") {
@@ -135,6 +149,42 @@ func (o *Options) Check() error {
 			}
 		}
 	}
+	return o.oneGPU()
+}
+
+// Serves is the engine of the LLM server that the command starts; "": it starts another program.
+func (o *Options) Serves() string {
+	engine, _ := frameworks.ServerOf(o.Command)
+	return engine
+}
+
+// checkServer refuses what cannot be asked of a server.
+func (o *Options) checkServer(engine string) error {
+	flags := "its plan is flags of its command, which the answer names"
+	switch {
+	case o.Goal != fitGoal:
+		return fail.Usage("as in --users 20 --tokens 8192; hightide imagine --gpu all finds the cheapest GPU for them",
+			"--goal %s is made for trainings; this command serves with %s", o.Goal, engine)
+	case o.Host > 0:
+		return fail.Usage("leave it out", "--host-memory is made for trainings; this command serves with %s", engine)
+	case o.Patch:
+		return fail.Usage("leave it out: "+flags, "--patch is made for trainings; this command serves with %s", engine)
+	case o.Output != "" && o.Output != o.Settings().Find("output").Default:
+		return fail.Usage("leave it out: "+flags, "no plan is written for a command that serves with %s", engine)
+	case o.Tokens > 0 && o.Users == 0:
+		return fail.Usage("as in --users 20 --tokens 8192", "--tokens says how long the sequences of --users are")
+	}
+	for _, name := range o.Allow {
+		if name != EightBits {
+			return fail.Usage("--allow "+EightBits+" has the KV cache in 8 bits",
+				"--allow %s is made for trainings; this command serves with %s", name, engine)
+		}
+	}
+	return o.oneGPU()
+}
+
+// oneGPU refuses several GPUs, and none.
+func (o *Options) oneGPU() error {
 	switch {
 	case o.Instances:
 		return fail.Usage("as in --goal cost --instances --gpu all", "--instances belongs to --goal cost")
@@ -323,9 +373,15 @@ type Result struct {
 	Machine     string            `json:"machine,omitempty" doc:"With --instances: the machine to rent."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
 	Patch       *Patch            `json:"patch,omitempty" doc:"A plan as a change of the program's own files, where it was asked for."`
+	Server      *Server           `json:"server,omitempty" doc:"Of an LLM server: what was found of its settings; there are then no plans."`
 	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`
 	Duration    int64             `json:"duration_ns" doc:"How long it took, in ns."`
 	Notes       []string          `json:"notes" doc:"What else is to be known, for people."`
+}
+
+// Reached says whether something is recommended.
+func (r *Result) Reached() bool {
+	return r.Recommended != nil || r.Server != nil && r.Server.Chosen != nil
 }
 
 // Probe is a size of the batch that was tried with the plans that save most.

@@ -390,6 +390,32 @@ def test_what_gains_tokens_was_tried(server: Server) -> None:
     assert len(server.table(ran, "variations")) == len(ran.verdict["variations"]) + 1
 
 
+def test_settings_for_so_many_users(server: Server) -> None:
+    """The cheapest of the settings that were tried is recommended, and was started by the whole command with its flags."""
+    config = {**LLAMA_8B, "max_position_embeddings": 8192, "num_hidden_layers": 8}
+    command = server.serve(config, "--enforce-eager", "--max-num-batched-tokens", "2048")
+    found = server.folder / "found.json"
+    words = (HIGHTIDE, "tune", "--gpu", "a10", "--users", "58", "--tokens", "8000", f"--json={found}", "--", *command)
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, env=server.env, cwd=server.folder, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    result = json.loads(found.read_text())
+    points = {frozenset(s["argument"] for s in p["settings"]): p for p in result["server"]["points"]}
+    length, share, seqs = "max_model_len", "gpu_memory_utilization", "max_num_seqs"
+    as_it_is, chosen = points[frozenset([length])], points[frozenset([length, share, seqs])]
+    assert as_it_is["verdict"]["verdict"] == points[frozenset([length, share])]["verdict"]["verdict"] == "few", points
+    assert chosen["recommended"] and chosen["verdict"]["users"] == chosen["verdict"]["kv_tokens"] // 8000 >= 58
+    assert chosen["max_num_seqs"] == 64 and chosen["verdict"]["verdict"] == "fits" and not result["points"]
+    added = result["server"]["recommended_command"][len(command) :]
+    assert added == [word for s in chosen["settings"] for word in s["flag"].split()] and "--max-model-len" in added
+    assert not [note for note in result["notes"] if note.startswith("started with its flags")], (
+        "the same, as it was tried"
+    )
+    assert f"{chosen['verdict']['kv_tokens']:,} tokens of KV cache" in " ".join(done.stderr.split())
+    assert not list(server.folder.glob("*.toml")), "flags are the plan"
+
+
 def test_requests_are_answered(server: Server) -> None:
     """More than the cache holds: one gives its blocks away, and all are answered in the end."""
     blocks = ("--num-gpu-blocks-override", "1842")

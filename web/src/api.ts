@@ -4290,6 +4290,59 @@ export interface Series {
   y: number[];
 }
 
+export interface Server {
+  /** The engine. */
+  engine: string;
+  /** Its version. */
+  engine_version?: string;
+  /** All starts, the cheapest first. */
+  points: ServerPoint[];
+  /** The one that is recommended, started whole with its flags; absent: none reaches the goal. */
+  recommended?: ServerPoint;
+  /** The command with these flags. */
+  recommended_command?: string[];
+  /** How long each is. */
+  tokens?: number;
+  /** How many sequences it is to run at once; absent: that was not asked for. */
+  users?: number;
+}
+
+export interface ServerPoint {
+  /** What it costs, in words; how long an answer takes is not known. */
+  costs: string;
+  /** What latency depends on: whether CUDA graphs are captured. */
+  cuda_graphs: boolean;
+  /** What latency depends on: how many GPUs share each layer. */
+  gpus: number;
+  /**
+   * What latency and numbers depend on: the type of keys and values, as the engine calls it; auto:
+   * that of the model.
+   */
+  kv_dtype?: string;
+  /** The greatest length of a sequence, in tokens. */
+  max_model_len?: number;
+  /** What latency depends on: tokens of the largest batch, by which prompts are read. */
+  max_num_batched_tokens?: number;
+  /** What latency depends on: how many sequences run at once at most. */
+  max_num_seqs?: number;
+  /** No other start that ran holds as many tokens at no more cost. */
+  on_frontier: boolean;
+  /** Whether it serves what was asked for, with room to spare. */
+  reaches_goal: boolean;
+  /** It is the one that is recommended. */
+  recommended: boolean;
+  /** How many sequences of the length asked, else of the greatest length, it runs at once. */
+  sequences?: number;
+  /** What differs from the command; empty: nothing. */
+  settings: Setting[];
+  /** The share of the GPU's memory that the engine may use. */
+  utilization?: number;
+  /** What came of the imagined start; kv_tokens has the tokens of its KV cache. */
+  verdict: GPUVerdict;
+  /** The same as flags. */
+  what: string;
+}
+
 export interface Serving {
   /** Beside the weights, what the engine's profiling pass took at its peak, in bytes. */
   activation_bytes?: number;
@@ -4385,6 +4438,17 @@ export interface Serving {
    * model as the engine builds it.
    */
   weights_needed_bytes?: number;
+}
+
+export interface Setting {
+  /** The engine's argument, by vLLM's name. */
+  argument: string;
+  /** The same as the server's command says it. */
+  flag: string;
+  /** How many GPUs that takes; absent: as many as without it. */
+  gpus?: number;
+  /** Its value. */
+  value: string;
 }
 
 export interface Settings {
@@ -5105,10 +5169,17 @@ export interface Try {
 export interface TuneOptions {
   /**
    * lever of PyTorch that changes numbers and may be used all the same: micro_batch, accumulation,
-   * fsdp, chunked_loss, bf16, states_8bit, lora; several with commas
+   * fsdp, chunked_loss, bf16, states_8bit, lora, and of an LLM server kv_fp8; several with commas
    */
   allow?: (
-    "micro_batch" | "accumulation" | "fsdp" | "chunked_loss" | "bf16" | "states_8bit" | "lora"
+    | "micro_batch"
+    | "accumulation"
+    | "fsdp"
+    | "chunked_loss"
+    | "bf16"
+    | "states_8bit"
+    | "lora"
+    | "kv_fp8"
   )[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
@@ -5139,6 +5210,10 @@ export interface TuneOptions {
    * unified diff beside the plan
    */
   patch?: boolean;
+  /** with users: number of tokens of each sequence, prompt and answer together */
+  tokens?: number;
+  /** of an LLM server: number of sequences that it is to run at once */
+  users?: number;
 }
 
 export interface TuneOutcome {
@@ -5195,6 +5270,8 @@ export interface TuneOutcome {
   refused?: Record<string, string>;
   /** What the goal wants to stay free, in bytes. */
   room_bytes: number;
+  /** Of an LLM server: what was found of its settings; there are then no plans. */
+  server?: Server;
   /**
    * Where no plan fits: the one that takes least of those that save most, run where there is plenty
    * of memory.

@@ -108,6 +108,22 @@ for (const [width, scheme] of [
     assert.deepEqual(await violations(tab), []);
   });
 
+const served = here("../../internal/tune/testdata/server.json");
+
+await look("server", "/tune", {}, async (tab) => {
+  const r = JSON.parse(readFileSync(served, "utf8"));
+  await open(tab, served);
+  assert.match(
+    flat(await tab.locator(".frontier .answer").innerText()),
+    /485,600 tokens of KV cache/,
+  );
+  assert.equal(await tab.locator(".frontier .answer .outcome").innerText(), "fits");
+  assert.ok((await tab.locator(".frontier .command").innerText()).includes("--max-num-seqs 64"));
+  assert.equal(await tab.locator(".frontier tbody tr:visible").count(), r.server.points.length);
+  assert.equal(await tab.locator(".frontier .plan-mark:visible").count(), 0, "there are no plans");
+  assert.deepEqual(await violations(tab), []);
+});
+
 await look("choose", "/tune", { downloads: true }, async (tab) => {
   await open(tab);
   const [first, other] = [

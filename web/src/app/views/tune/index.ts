@@ -1,5 +1,6 @@
-// Tune: the cheapest changes by which a training fits. A form, plans as they are run, the frontier,
-// and the plan that is chosen. A result of hightide tune --json is opened the same way.
+// Tune: the cheapest changes by which a training or an LLM server fits. A form, plans as they are
+// run, the frontier, and the plan that is chosen. A result of hightide tune --json is opened the
+// same way.
 
 import "../../../style/forms.css";
 import type { Point, Table, TuneOutcome } from "../../../api";
@@ -21,6 +22,7 @@ import { filled } from "../imagine";
 import type { Shown } from "../page";
 import { again, frontierChart, moved, percent, used, type Drawn } from "./chart";
 import { chosenPlan } from "./chosen";
+import { ofServer } from "./server";
 import "./tune.css";
 
 const fields = described(settings.tune);
@@ -57,7 +59,7 @@ export function tunePage(app: App): Shown {
     element: h(
       "div",
       { class: "job-page" },
-      h("h1", {}, "What makes a training fit?"),
+      h("h1", {}, "What makes a training or a server fit?"),
       section("tune", "What to tune", made.element, start.element, opener(opens)),
       live?.element,
       kept,
@@ -73,7 +75,7 @@ export function tunePage(app: App): Shown {
 
 function asked(values: Values) {
   let command: string[] = [],
-    missing = values.command ? "" : "Type the command of a training.";
+    missing = values.command ? "" : "Type the command of a training, or of an LLM server.";
   try {
     command = words(values.command ?? "");
   } catch (e) {
@@ -138,7 +140,7 @@ function following(id: string, plans: Frontier): { element: HTMLElement; close()
       },
       done: (job: Job<TuneOutcome>) => {
         if (job.result) plans.concluded(job.result);
-        return !job.result?.points.length;
+        return !job.result?.points.length && !job.result?.server;
       },
     },
     plans.element,
@@ -227,7 +229,8 @@ function frontier(app: App, wanted: string): Frontier {
       Object.assign(seen, { points: all, total: r.total_bytes || undefined, room: r.room_bytes });
       seen.chosen =
         all.find((p) => p.what === wanted) ?? all.find((p) => p.recommended) ?? r.smallest ?? null;
-      answer.replaceChildren(...answerOf(r));
+      answer.replaceChildren(...answerOf(r), ...(r.server ? ofServer(r.server) : []));
+      picture.element.hidden = list.element.hidden = Boolean(r.server);
       list.show(all.map(rowOf));
       notes.replaceChildren(...notesOf(r));
       show();
@@ -238,7 +241,8 @@ function frontier(app: App, wanted: string): Frontier {
 
 /** What was found, as the command says it. */
 function answerOf(r: TuneOutcome): HTMLElement[] {
-  const verdict = r.verdict ?? "oom",
+  const made = r.server ? "starts" : "runs",
+    verdict = r.verdict ?? "oom",
     tone = { fits: "good", tight: "unsure", conditional: "unsure" }[verdict] ?? "bad";
   return [
     h(
@@ -248,7 +252,9 @@ function answerOf(r: TuneOutcome): HTMLElement[] {
         h(
           "span",
           { class: `outcome ${tone}` },
-          r.recommended ? verdictWords(verdict) : "no plan reaches the goal",
+          (r.recommended ?? r.server?.recommended)
+            ? verdictWords(verdict)
+            : `no ${r.server ? "settings reach" : "plan reaches"} the goal`,
         ),
       badge(r.label),
       h("b", {}, r.answer ?? "It ended before a plan was found."),
@@ -259,8 +265,8 @@ function answerOf(r: TuneOutcome): HTMLElement[] {
       [
         r.need_bytes !== undefined &&
           `As it is, the program takes ${bytes(r.need_bytes)} where there is plenty.`,
-        `${r.imagined_runs} imagined runs in ${duration(r.duration_ns)}.`,
-        "Choose a plan in the chart or in the table.",
+        `${r.imagined_runs} imagined ${made} in ${duration(r.duration_ns)}.`,
+        !r.server && "Choose a plan in the chart or in the table.",
       ]
         .filter(Boolean)
         .join(" "),
