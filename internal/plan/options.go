@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 
 	"hightide/internal/event"
@@ -114,14 +115,14 @@ func (o *Options) check() error {
 	}
 	for name, n := range map[string]int{"seq": o.Seq, "users": o.Users, "batch": o.Batch} {
 		if n > mostOfAny {
-			return fail.Usage("give a smaller number", "--%s %d is more than hightide plans with", name, n)
+			return fail.Usage(fmt.Sprintf("at most %d", mostOfAny), "--%s %d is more than hightide plans with", name, n)
 		}
 	}
 	switch {
 	case o.GPUs > 1024:
-		return fail.Usage("give a smaller number", "--gpus %d is more than hightide plans with", o.GPUs)
+		return fail.Usage("at most 1024", "--gpus %d is more than hightide plans with", o.GPUs)
 	case o.Rank > 1<<14:
-		return fail.Usage("give a smaller number", "--lora-rank %d is more than hightide plans with", o.Rank)
+		return fail.Usage("at most 16384", "--lora-rank %d is more than hightide plans with", o.Rank)
 	}
 	return o.Settings().Verify()
 }

@@ -25,6 +25,8 @@ func unreadable(name string, err error) error {
 	case errors.Is(err, modelfile.ErrNoWriter):
 		return fail.Input("plan is for models that write text; what your own program takes says hightide imagine -- python FILE",
 			"%w", err)
+	case errors.As(err, &own) && own.Offset >= 0:
+		return fail.Input("is the file whole? copy or download it again, or give another of the model", "%w", err)
 	case errors.As(err, &own):
 		return fail.Input("give the model's safetensors or GGUF; or have the engine build it: hightide imagine --gpu NAME "+
 			"--users 20 --tokens 4096 -- vllm serve FOLDER --load-format dummy", "%w", err)
