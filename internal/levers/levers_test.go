@@ -86,6 +86,9 @@ func TestOfJAX(t *testing.T) {
 			t.Errorf("%q: %v, want %q", wrong, err, why)
 		}
 	}
+	if !strings.Contains(plan.Text(), "are for programs of JAX") {
+		t.Error(plan.Text())
+	}
 	if plan, err = Read(written(t, "version = 1\n[levers.malloc]")); err != nil || plan.Framework() != PyTorch {
 		t.Error(plan, err)
 	}

@@ -13,6 +13,9 @@ func (p *Plan) Text() string {
 	line("# A plan of hightide tune: %s.", p.Changes())
 	line("# hightide run --plan FILE -- COMMAND applies this file to the unmodified program.")
 	line("# L%s.", p.Numbers()[1:])
+	if p.Framework() == JAX {
+		line("# Its levers are for programs of JAX.")
+	}
 	line("\nversion = %d", p.Version)
 	for _, text := range []struct{ key, value, why string }{{"command", p.Command, ""}, {"gpu", p.GPU, ""},
 		{"model", p.Model, "  # the class; a program that trains another one is refused"}} {
