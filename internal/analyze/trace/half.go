@@ -24,11 +24,21 @@ func halfOf(p *mem.Profile, o Options) (*mem.Halved, error) {
 		}
 		may = append(may, report.Count(p.Halves[i].Batch))
 	}
-	if may == nil {
+	switch {
+	case may == nil && ofDevices(p):
+		return nil, fmt.Errorf("a profile of devices has no shapes, and so no batch; a dump of XLA's programs has them")
+	case may == nil:
 		return nil, fmt.Errorf("none of its arguments has a dimension that may be a batch")
 	}
 	return nil, fmt.Errorf("no argument has a batch of %s; what may be one is %s", report.Count(o.Batch),
 		strings.Join(may, ", "))
+}
+
+// ofDevices says whether a profile is of the arrays that JAX's devices hold: it has bytes, and no shapes.
+func ofDevices(p *mem.Profile) bool {
+	return slices.ContainsFunc(p.Samples, func(s mem.ProfileSample) bool {
+		return s.Labels["kind"] == "buffer" && s.Labels["device"] != ""
+	})
 }
 
 // widelySaid is from which part of the figure on it is said that both ends are far apart: a tenth.

@@ -61,8 +61,12 @@ func OfProfile(r *report.Report, p *mem.Profile, file string, o Options) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	addForeign(r, t, file, holds, p.Label, whole, all)
-	if half != nil {
+	switch {
+	case half != nil:
 		addHalf(r, half, file, whole)
+	case o.Filter == nil && ofDevices(p):
+		r.AddNote(fmt.Sprintf("What half of a batch would need cannot be told: %s has bytes of arrays, and no shapes. A "+
+			"dump of XLA's programs has them.", file))
 	}
 	for _, label := range []string{"device", "kind"} {
 		if by := labelled(samples, p.Default, counts, label); len(by) > 1 {

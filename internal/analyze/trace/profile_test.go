@@ -27,6 +27,21 @@ func devicesProfile(mib ...int64) *mem.Profile {
 	return p
 }
 
+// TestNoShapes: what devices hold is told without shapes, so half of a batch is not estimated, and that is said.
+func TestNoShapes(t *testing.T) {
+	r := report.New()
+	if err := OfProfile(r, devicesProfile(300), "x", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := r.Text(report.TextOptions{Width: 400}); !strings.Contains(text, "x has bytes of arrays, and no shapes.") {
+		t.Errorf("%s", text)
+	}
+	err := OfProfile(report.New(), devicesProfile(300), "x", Options{Batch: 64})
+	if err == nil || !strings.Contains(err.Error(), "has no shapes") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestHalfOfABatch: the likeliest batch is told, or the one that was asked for, with the arguments that have it.
 func TestHalfOfABatch(t *testing.T) {
 	p := devicesProfile(300)
