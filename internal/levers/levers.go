@@ -286,8 +286,8 @@ func blocks(names []string) string {
 
 // Framework is whose programs its levers are for: PyTorch's, where it has none that says so.
 func (p *Plan) Framework() string {
-	for name := range p.Levers {
-		if lever := Find(name); lever != nil && lever.Framework != "" {
+	for i := range All { // in an order that stays
+		if lever := &All[i]; lever.Framework != "" && p.has(lever.Name) {
 			return lever.Framework
 		}
 	}
