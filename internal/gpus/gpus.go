@@ -112,6 +112,12 @@ const (
 	GraphNodeHigh mem.Bytes = 36 * mem.KiB
 )
 
+// Alone says that a machine has one of it: it is a part of the processor, or of a laptop.
+func (g *GPU) Alone() bool {
+	return g.Vendor == "Apple" || strings.HasSuffix(g.Slug, "-laptop") ||
+		strings.Contains(g.TotalBasis, "shared with the system") || strings.Contains(g.TotalBasis, "its firmware gives")
+}
+
 // Tight is the margin below which a fit is called tight: the uncertainty, at least 5 % of the memory.
 func (g *GPU) Tight() mem.Bytes { return max(g.Uncertainty(), g.Total/20) }
 

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"hightide/internal/fail"
@@ -177,16 +178,27 @@ func (o *Options) chosen(catalogue *gpus.Catalogue) ([]gpus.GPU, error) {
 	var chosen []gpus.GPU
 	for _, name := range o.GPU {
 		if name == "all" {
-			return catalogue.GPUs, nil
+			return o.several(catalogue.GPUs), nil
 		}
 		g, err := catalogue.Named(name)
 		if err != nil {
 			return nil, err
 		}
+		if o.GPUs > 1 && g.Alone() {
+			return nil, fail.Usage("leave --gpus out, or name another GPU", "--gpus %d: a machine has one %s", o.GPUs, g.Name)
+		}
 		chosen = append(chosen, *g)
 	}
 	if chosen == nil {
-		return catalogue.GPUs, nil
+		return o.several(catalogue.GPUs), nil
 	}
 	return chosen, nil
+}
+
+// several leaves out GPUs of which a machine has one, where more were asked for.
+func (o *Options) several(list []gpus.GPU) []gpus.GPU {
+	if o.GPUs <= 1 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(g gpus.GPU) bool { return g.Alone() })
 }

@@ -370,3 +370,26 @@ func TestMachinesWithSoManyGPUs(t *testing.T) {
 		t.Errorf("%d machines have 64 GPUs", len(places))
 	}
 }
+
+// TestAloneInAMachine: of what is a part of a processor or laptop, a machine has one.
+func TestAloneInAMachine(t *testing.T) {
+	for count, want := range map[int]bool{1: true, 2: false} {
+		o := Options{Model: "model", Use: Use{GPUs: count}}
+		places, err := o.places()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"jetson-thor", "apple-m4-max-64g", "strix-halo-128g", "rtx4090-laptop"} {
+			if got := slices.ContainsFunc(places, func(p Place) bool { return p.GPU.Slug == name }); got != want {
+				t.Errorf("%d of %s: %v", count, name, got)
+			}
+		}
+		if !slices.ContainsFunc(places, func(p Place) bool { return p.GPU.Slug == "rtx4090" }) {
+			t.Errorf("%d of rtx4090: no place", count)
+		}
+	}
+	o := Options{Model: "model", Use: Use{GPUs: 8}, GPU: []string{"jetson-thor"}}
+	if _, err := o.places(); err == nil || !strings.Contains(err.Error(), "a machine has one Jetson AGX Thor") {
+		t.Error(err)
+	}
+}

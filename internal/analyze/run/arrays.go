@@ -26,12 +26,16 @@ func readProfiles(in *facts.Facts, profiles map[string]*mem.Profile) profiled {
 		for _, g := range groups {
 			whole, count = whole+g.Bytes, count+g.Blocks
 		}
+		label := p.Label
+		if in.Label() == mem.Imagined {
+			label = mem.Imagined // no array was there
+		}
 		t := report.Table{Name: "arrays", Subject: report.Subject{Process: file.Process, File: file.Name, Of: file.Name},
 			Title: fmt.Sprintf("Arrays that were alive after %s (%s)", report.Duration(in.Since(file.Time)), file.Name),
 			Note: fmt.Sprintf("%v in %d arrays; programs hold %v besides. As the framework's own profile of its devices has "+
 				"it.", whole, count, code),
 			Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"),
-				report.BytesColumn("bytes", "Holds", p.Label),
+				report.BytesColumn("bytes", "Holds", label),
 				report.CountColumn("arrays", "Arrays")}}
 		for _, g := range groups[:min(len(groups), arrayLines)] {
 			t.Add(g.Site.Name, g.Site.Function, g.Bytes, g.Blocks)
