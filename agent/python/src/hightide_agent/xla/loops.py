@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from ..frames import variables
 from ..places import is_library
-from .donation import NOTHING, STARTS, called, instructions, names
+from ..watcher import hold_scans
+from .donation import NOTHING, QUIET_NS, STARTS, called, instructions, names
 
 if TYPE_CHECKING:
     from ..training import Training
@@ -88,6 +89,8 @@ class Loops:
         function = _callee(caller.f_code, caller.f_lasti)
         if not function or (loop is not None and any(r() is not None for r in loop.references)):
             return
+        if loop is None:
+            hold_scans(QUIET_NS)
         loop = self._calling = self._loops[key] = loop or _Loop(size, function, caller.f_code)
         loop.references = []
         self._wait(loop, [array for array in passed if _is_array(array)], calls=1)
