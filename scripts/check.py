@@ -64,7 +64,7 @@ IMAGINE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "agent/python/t
 AGENT = ["agent/python/tests", *(f"--ignore={file}" for file in IMAGINE)]
 FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
 SERVING = ["scripts/tests/test_serving.py"]
-XLA = [f"scripts/tests/test_{name}.py" for name in ("xla", "xla_shortages", "equinox", "halved")]
+XLA = [f"scripts/tests/test_{name}.py" for name in ("xla", "xla_shortages", "equinox", "halved", "tune_jax")]
 TENSORFLOW = ["scripts/tests/test_tensorflow.py"]
 CUPY = ["scripts/tests/test_cupy.py"]
 EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA, *TENSORFLOW, *CUPY])]

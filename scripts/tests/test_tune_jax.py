@@ -190,7 +190,7 @@ def test_a_plan_is_found(tmp_path: Path) -> None:
     assert tuned.returncode == 0, tuned.stderr
     result = json.loads(tuned.stdout)
     plan = result["recommended"]
-    assert list(plan["levers"]) == ["remat"] and result["imagined_runs"] == 3, result
+    assert list(plan["levers"]) == ["remat"] and result["imagined_runs"] <= 5, result
     verdicts = {point["what"]: point["verdict"] for point in result["points"]}
     assert verdicts["no change"]["verdict"] == "oom" and verdicts["layers computed again"]["verdict"] == "fits"
     assert not any(point["numbers_stay"] for point in result["points"] if point["plan"]["levers"])
