@@ -81,6 +81,7 @@ ELSEWHERE = {
     "hightide top last": "go:TestTop",  # on a terminal
     "hightide top snapshot.pickle": "go:TestTopOfASnapshot",
     "hightide tune --gpu a10 --host-memory": "script:tune-host",
+    "hightide tune --gpu a10 --users": "py:test_settings_for_so_many_users",
     "hightide tune --gpu rtx4090": "script:tune",
 }
 GOES_ON = ("hightide ui", "hightide serve")  # until Ctrl-C, and ends with 0 then
