@@ -69,7 +69,7 @@ func App() (fs.FS, error) {
 	return unpacking{files}, nil
 }
 
-// unpacking has files as they were built. The binary holds some compressed by gzip: large ones that few commands need.
+// unpacking has files as they were built. The binary holds large ones compressed by gzip.
 type unpacking struct{ packed fs.FS }
 
 // Open implements fs.FS.

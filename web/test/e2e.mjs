@@ -20,12 +20,9 @@ import {
 } from "./reports.mjs";
 
 const folder = screenshots("e2e");
-// The report's page is kept as it is sent, the matrix's compressed.
-const dist = (file) => readFileSync(new URL(`../dist/${file}`, import.meta.url));
-const pages = {
-  report: dist("report.html").toString(),
-  matrix: gunzipSync(dist("matrix.html.gz")).toString(),
-};
+const dist = (file) =>
+  gunzipSync(readFileSync(new URL(`../dist/${file}.gz`, import.meta.url))).toString();
+const pages = { report: dist("report.html"), matrix: dist("matrix.html") };
 
 function file(name, report, kind) {
   const path = join(folder, `${name}.html`),
