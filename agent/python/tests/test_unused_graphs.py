@@ -71,6 +71,19 @@ for out in outs: out -= 1
 sum(out.pow(2).sum() for out in outs).backward()
 sgd.step()
 """,
+    "the loss is an attribute": """
+class Keeps(nn.Module):
+    def __init__(self): super().__init__(); self.one = nn.Linear(16, 4)
+    def forward(self, x): out = self.one(x); self.loss = out.pow(2).sum(); return out.detach() + self.one(x)
+model = Keeps()
+sgd = torch.optim.SGD(model.parameters(), lr=0.01)
+model.train()
+for _ in range(9):
+    sgd.zero_grad()
+    out = model(x)
+    model.loss.backward()
+    sgd.step()
+""",
     "checkpointed": """
 from torch.utils.checkpoint import checkpoint
 sgd.zero_grad()

@@ -3,13 +3,15 @@
     a root's call ends ─▶ one hook on what made its outputs ─▶ it is called: used     it is freed before that: unused
 
 What a pass saves for backward lives as long as its result does. After the first steps the first pass since a backward
-is not looked at: most steps of a training have one, and use it.
+is not looked at: most steps of a training have one, and use it. Of a result that outlives a backward pass nothing is
+told: that may have used the pass by another way, as by a loss that the model keeps as its attribute.
 """
 
 from __future__ import annotations
 
 import sys
 import weakref
+from collections import Counter
 from typing import Any, Dict, Iterator, Tuple
 
 from ..places import caller
@@ -57,12 +59,12 @@ class Unused:
 
     def _forget(self) -> None:
         self.lines: Dict[Tuple[str, int, str], _Line] = {}
-        self._pending: Dict[Any, _Line] = {}
+        self._pending: Dict[Any, Tuple[_Line, Any]] = {}  # with the backward passes that had begun by then
         self._since: Any = None
 
     def passed(self, module: Any, result: Any) -> None:
         """A root's call ends with this result."""
-        since = (self.tracker.steps_now(), self.tracker.quick.backwards)
+        since = self._backwards()
         first, self._since = since != self._since, since
         if not self.enabled() or (first and since[0] >= FIRST_STEPS):
             return
@@ -72,7 +74,7 @@ class Unused:
         place = caller(sys._getframe(1))
         line = self.lines.setdefault(place, _Line(place, module))
         graph = _Graph(self._called)
-        self._pending[weakref.ref(graph, self._freed)] = line
+        self._pending[weakref.ref(graph, self._freed)] = line, since
         line.held += 1
         line.most = max(line.most, line.held)
         for node in nodes[:MAX_TENSORS]:
@@ -82,32 +84,41 @@ class Unused:
         """Whether a line was seen whose passes no backward used."""
         return any(line.unused >= LEAST and not line.used for line in self.lines.values())
 
+    def _backwards(self) -> Tuple[int, int, bool]:
+        quick = self.tracker.quick
+        return self.tracker.steps_now(), quick.backwards, quick.inside is not None
+
     def _called(self, graph: _Graph) -> None:
-        line = self._pending.pop(weakref.ref(graph, self._freed), None)
+        line, _ = self._pending.pop(weakref.ref(graph, self._freed), (None, None))
         if line is not None:
             line.held -= 1
             line.used += 1
 
     def _freed(self, reference: Any) -> None:
-        line = self._pending.pop(reference, None)
-        if line is not None:
-            line.held -= 1
-            line.unused += 1
-            if line.unused == line.next:
-                line.next *= 4
-                self._tell(line)
+        line, since = self._pending.pop(reference, (None, None))
+        if line is None:
+            return
+        line.held -= 1
+        if since != self._backwards():
+            return
+        line.unused += 1
+        if line.unused == line.next:
+            line.next *= 4
+            self._tell(line)
 
-    def _tell(self, line: _Line) -> None:
+    def _tell(self, line: _Line, held: int = 0) -> None:
         file, number, function = line.place
         mode = "train" if line.training else "eval"
         self.agent.record({"type": "unused_graphs", "file": file, "line": number, "function": function,
-                           "class": line.name, "kind": mode, "count": line.unused + line.held, "items": line.most,
+                           "class": line.name, "kind": mode, "count": line.unused + held, "items": line.most,
                            "used": line.used})  # fmt: skip
 
     def _end(self) -> None:
+        now = self._backwards()
+        held = Counter(line for line, since in list(self._pending.values()) if since == now)
         for line in self.lines.values():
-            if line.unused + line.held >= LEAST:
-                self._tell(line)
+            if line.unused + held[line] >= LEAST:
+                self._tell(line, held[line])
 
 
 def _tensors(value: Any, kind: Any, depth: int = 0) -> Iterator[Any]:
