@@ -82,7 +82,7 @@ var tangled = map[string]int{
 	"cmd/hightide":              7,
 	"internal/allocator":        11,
 	"internal/bench":            2,
-	"internal/engine":           7,
+	"internal/engine":           6,
 	"internal/explore":          8,
 	"internal/fit":              5,
 	"internal/format":           13,

@@ -22,3 +22,11 @@ func ServerOf(command []string) (engine string, words []string) {
 	}
 	return "", nil
 }
+
+// Setting is another value of an argument of an LLM server's engine.
+type Setting struct {
+	Argument string `json:"argument" doc:"The engine's argument, by vLLM's name."`
+	Value    string `json:"value" doc:"Its value."`
+	Flag     string `json:"flag" doc:"The same as the server's command says it."`
+	GPUs     int    `json:"gpus,omitempty" doc:"How many GPUs that takes; absent: as many as without it."`
+}

@@ -7,16 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 )
 
 // Setting is another value of an argument of an LLM server's engine.
-type Setting struct {
-	Argument string // by vLLM's name
-	Value    string
-	Flag     string // as the server's command says it
-	GPUs     int    // that it takes; 0: as many as without it
-}
+type Setting = frameworks.Setting
 
 // Start starts the server as it is, of which nothing is to be seen or kept but its figures.
 func (s *Session) Start(ctx context.Context) (*Result, error) {

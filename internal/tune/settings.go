@@ -1,17 +1,15 @@
 package tune
 
-import "hightide/internal/mem"
+import (
+	"hightide/internal/frameworks"
+	"hightide/internal/mem"
+)
 
 // EightBits is what allows an LLM server's KV cache in 8 bits.
 const EightBits = "kv_fp8"
 
 // Setting is another value of an argument of an LLM server's engine.
-type Setting struct {
-	Argument string `json:"argument" doc:"The engine's argument, by vLLM's name."`
-	Value    string `json:"value" doc:"Its value."`
-	Flag     string `json:"flag" doc:"The same as the server's command says it."`
-	GPUs     int    `json:"gpus,omitempty" doc:"How many GPUs that takes; absent: as many as without it."`
-}
+type Setting = frameworks.Setting
 
 // lengthOf is the argument of the greatest length of a sequence.
 const lengthOf = "max_model_len"
