@@ -60,8 +60,8 @@ func (o *Options) Settings() options.List {
 	list := options.List{options.Words(&o.Command, "the training and its arguments; it runs here, unmodified, and no kernel does",
 		"python train.py --batch-size 32")}
 	list[0].Required = true
-	list[0].Hint = "A training of PyTorch or JAX as you would start it. It runs here, unmodified, again and again; " +
-		"no kernel is computed."
+	list[0].Hint = "A training of PyTorch or JAX, or an LLM server, as you would start it. It runs here, unmodified, again " +
+		"and again; no kernel is computed."
 	return append(list, options.List{
 		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus; with --goal cost several with commas, or all", To: &o.GPU,
 			Label: "GPU", Example: "rtx4090", First: true, Once: "with --goal cost, several with commas"},
